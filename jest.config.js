@@ -1,0 +1,43 @@
+const swc = {
+  swcrc: false,
+  jsc: {
+    target: 'es2022',
+    parser: { syntax: 'typescript', decorators: true },
+    transform: {
+      legacyDecorator: true,
+      decoratorMetadata: true,
+      useDefineForClassFields: true,
+      verbatimModuleSyntax: true,
+    },
+    keepClassNames: true,
+  },
+  module: { type: 'es6' },
+  sourceMaps: 'inline',
+};
+
+/** @type {import('jest').Config} */
+export default {
+  testEnvironment: 'node',
+  extensionsToTreatAsEsm: ['.ts'],
+  moduleFileExtensions: ['ts', 'js', 'json', 'node'],
+  testMatch: [
+    '<rootDir>/{src,libs,apps}/**/*.spec.ts',
+    '<rootDir>/test/**/*.spec.ts',
+    '<rootDir>/test/**/*.e2e-spec.ts',
+  ],
+  modulePathIgnorePatterns: ['<rootDir>/dist/'],
+  setupFiles: ['reflect-metadata'],
+  resolver: '<rootDir>/tools/jest-resolver.cjs',
+  moduleNameMapper: {
+    '^#libs/contract/core$': '<rootDir>/libs/contract/src/core.ts',
+    '^#libs/([^/]+)$': '<rootDir>/libs/$1/src/index.ts',
+    '^nestjs-sandbox$': '<rootDir>/src/index.ts',
+    '^nestjs-sandbox/runner$': '<rootDir>/src/runner/index.ts',
+    '^nestjs-sandbox/contract$': '<rootDir>/libs/contract/src/index.ts',
+  },
+  transform: { '^.+\\.ts$': ['@swc/jest', swc] },
+  workerIdleMemoryLimit: '512MB',
+  testTimeout: 60_000,
+  coverageProvider: 'v8',
+  collectCoverageFrom: ['{src,libs,apps}/**/*.ts', '!**/*.spec.ts', '!**/main.ts'],
+};

@@ -1,0 +1,81 @@
+import type { CallOptions, SandboxError, SandboxFrame } from '#libs/contract/core';
+import type { RequestBody, RequestOp, ResultOf } from './table.js';
+
+/** Why a link is closed from the platform's side: close codes 4404, 4409 and 1001. */
+export type CloseReason = 'runner_deleted' | 'replaced' | 'drain';
+
+export interface RequestOptions extends CallOptions {
+  /** Milliseconds until `unavailable` / `runner_timeout`; `null` waits as long as the socket lives. @default 30 000 */
+  readonly timeoutMs?: number | null;
+}
+
+/**
+ * What carries requests to one runner, from this node or another. It lives per runner; the connection is its current
+ * socket. Bodies are typed objects with `Uint8Array`; base64 exists only in the version 1 codec.
+ */
+export interface RunnerLink {
+  readonly runnerId: string;
+  /** The daemon process as it named itself when it dialled; absent on daemons of other makes. */
+  readonly instance?: string;
+  /** What this runner can do beyond version 1. */
+  readonly capabilities: ReadonlySet<string>;
+
+  /**
+   * One request, one reply.
+   *
+   * @throws {SandboxError} the daemon's refusal; `provider` / `malformed_reply`; `unavailable` / `runner_disconnected`,
+   *   `runner_timeout`, `draining`, `in_flight_limit`; `invalid` / `request_too_large`; `aborted`
+   */
+  request<Op extends RequestOp>(op: Op, body: RequestBody<Op>, options?: RequestOptions): Promise<ResultOf<Op>>;
+
+  /**
+   * Starts or joins a session. The subscription is in place before the promise resolves, so `sink` may be called
+   * before that; exactly one end follows, an exit frame or an error. A rejection means that `sink` was not and will
+   * not be called.
+   */
+  open(
+    op: 'spawn' | 'attach',
+    body: RequestBody<'spawn'> | RequestBody<'attach'>,
+    sink: SessionSink,
+    options?: RequestOptions,
+  ): Promise<RunnerSession>;
+
+  /** Whether the daemon answers within `timeoutMs`. Never rejects. */
+  probe(timeoutMs: number): Promise<boolean>;
+
+  close(reason: CloseReason): void;
+}
+
+/** One subscription to a session. */
+export interface RunnerSession {
+  readonly sessionId: string;
+  /** `bytes` of output were consumed: the credit they held is free again. */
+  taken(bytes: number): void;
+  /** Resolves when the pipe took the data. Calls are executed in their order. */
+  write(data: Uint8Array, options?: CallOptions): Promise<void>;
+  closeStdin(options?: CallOptions): Promise<void>;
+  /** Detaches this subscriber and resolves when the daemon knows, or cannot be told. Never rejects, idempotent. */
+  stop(): Promise<void>;
+  /** As `stop`, without waiting. */
+  unsubscribe(): void;
+}
+
+/** Receives a session's output in order, then exactly one end: an exit frame or `error`. */
+export interface SessionSink {
+  frame(frame: SandboxFrame): void;
+  error(error: SandboxError): void;
+}
+
+/**
+ * Where connections of runners are entered and found: one per runner id. Only compares and sets; every rule about
+ * who takes over from whom is the connection's.
+ */
+export interface RunnerRegistry {
+  register(runnerId: string, link: RunnerLink, meta: unknown): Promise<'ok' | 'already_registered'>;
+  /** Acts only if that very link is the registered one. */
+  unregister(runnerId: string, link: RunnerLink): Promise<boolean>;
+  whereis(runnerId: string): Promise<RunnerLink | undefined>;
+  online(): Promise<readonly (readonly [runnerId: string, meta: unknown])[]>;
+  heartbeat(runnerId: string, link: RunnerLink): Promise<void>;
+  presence(runnerId: string, state: 'online' | 'offline', meta: unknown): Promise<void>;
+}
