@@ -6,3 +6,4 @@ export * from './liveness.js';
 export * from './link.js';
 export * from './socket.js';
 export * from './table.js';
+export * from './ws-socket.js';
