@@ -1,0 +1,71 @@
+import { describe, expect, test } from '@jest/globals';
+import { example, repositoryFiles, sources, typeScript } from './files.js';
+import { cycles, reach, waysTo } from './graph.js';
+
+const NEST_OR_RXJS = /^(?:@nestjs\/|rxjs$|reflect-metadata$|class-)/;
+const WEBSOCKETS = /^@nestjs\/(?:websockets|platform-ws)$/;
+const files = repositoryFiles();
+
+/** What is loaded from outside: the published entries, the daemon and the platform. */
+const ENTRIES = [
+  'src/index.ts',
+  'src/runner/index.ts',
+  'libs/contract/src/index.ts',
+  'apps/runner/src/main.ts',
+  'apps/platform/src/main.ts',
+  'apps/platform/src/start.ts',
+];
+
+describe('the graph of imports', () => {
+  test('the daemon loads neither Nest nor rxjs', () => {
+    expect(waysTo(files, 'apps/runner/src/main.ts', NEST_OR_RXJS, 'loaded')).toEqual([]);
+  });
+
+  test('the core of the contract needs rxjs not even for its types', () => {
+    expect(waysTo(files, 'libs/contract/src/core.ts', NEST_OR_RXJS, 'types')).toEqual([]);
+  });
+
+  test('the root of the package needs no WebSocket layer, not even for its types', () => {
+    expect(waysTo(files, 'src/index.ts', WEBSOCKETS, 'types')).toEqual([]);
+  });
+
+  test('no file imports itself over others', () => {
+    expect(cycles(typeScript(files), 'types')).toEqual([]);
+  });
+
+  test('every source is used by an entry of the package or an app', () => {
+    const reached = ENTRIES.map((entry) => reach(files, entry, 'types'));
+    const unused = [...sources(files).keys()].filter((path) => !reached.some((paths) => paths.has(path)));
+    expect(unused).toEqual([]);
+  });
+});
+
+describe('what the graph finds', () => {
+  const small = example({
+    'a.ts': "import { b } from './b.js'; import type { T } from 'rxjs';",
+    'b.ts': "export * from './c.js';",
+    'c.ts': "const x = import('@nestjs/core/inner'); import type { A } from './a.js';",
+  });
+
+  test('a package reached over several files, re-exports and import() included', () => {
+    expect(waysTo(small, 'a.ts', NEST_OR_RXJS, 'loaded')).toEqual(['a.ts > b.ts > c.ts > @nestjs/core']);
+  });
+
+  test('a package that only types need, when types are asked for', () => {
+    expect(waysTo(small, 'a.ts', /^rxjs$/, 'types')).toEqual(['a.ts > rxjs']);
+  });
+
+  test('an import whose names are all types is loaded all the same, unless it says import type', () => {
+    const text = "import { type T } from 'rxjs';";
+    expect(waysTo(example({ 'a.ts': text }), 'a.ts', /^rxjs$/, 'loaded')).toEqual(['a.ts > rxjs']);
+  });
+
+  test('an entry that is not there', () => {
+    expect(waysTo(small, 'z.ts', NEST_OR_RXJS, 'loaded')).toEqual(['z.ts does not exist']);
+  });
+
+  test('a cycle over three files, and one that only types close', () => {
+    expect(cycles(small, 'types')).toEqual(['a.ts > b.ts > c.ts > a.ts']);
+    expect(cycles(small, 'loaded')).toEqual([]);
+  });
+});
