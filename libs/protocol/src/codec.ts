@@ -22,9 +22,21 @@ export class NotJsonError extends Error {
 
 /** A request as the daemon reads it. */
 export type RequestFrame =
-  | { [Op in RequestOp]: { readonly kind: 'request'; readonly id: number; readonly op: Op; readonly body: RequestBody<Op> } }[RequestOp]
-  /** `op` as far as it is known; `id` is 0 where the frame has none. */
-  | { readonly kind: 'bad_request'; readonly id: number; readonly error: 'invalid' | 'not_supported'; readonly problem: string };
+  | {
+      [Op in RequestOp]: {
+        readonly kind: 'request';
+        readonly id: number;
+        readonly op: Op;
+        readonly body: RequestBody<Op>;
+      };
+    }[RequestOp]
+  /** `id` is 0 where the frame has none to answer under. */
+  | {
+      readonly kind: 'bad_request';
+      readonly id: number;
+      readonly error: 'invalid' | 'not_supported';
+      readonly problem: string;
+    };
 
 /** A frame of the daemon as the platform reads it. Results are read once it is known what was asked. */
 export type DaemonFrame =
@@ -32,7 +44,12 @@ export type DaemonFrame =
   | { readonly kind: 'reply'; readonly id: number; readonly ok: false; readonly refusal: RefusalBody }
   | { readonly kind: 'bad_reply'; readonly id: number; readonly problem: ShapeError }
   | { [Name in EventName]: { readonly kind: 'event'; readonly event: Name; readonly body: EventBody<Name> } }[EventName]
-  | { readonly kind: 'bad_event'; readonly sessionId: string; readonly replayFor?: number; readonly problem: ShapeError }
+  | {
+      readonly kind: 'bad_event';
+      readonly sessionId: string;
+      readonly replayFor?: number;
+      readonly problem: ShapeError;
+    }
   /** Neither a reply nor an event of this version. */
   | { readonly kind: 'unknown' };
 
@@ -42,7 +59,9 @@ export function decodeRequest(text: string): RequestFrame {
   const id = member(frame, 'id');
   const op = member(frame, 'op');
   const known = Number.isSafeInteger(id) && (id as number) >= 0 ? (id as number) : undefined;
-  if (known === undefined) return { kind: 'bad_request', id: 0, error: 'invalid', problem: 'id: expected an integer ≥ 0' };
+  if (known === undefined) {
+    return { kind: 'bad_request', id: 0, error: 'invalid', problem: 'id: expected an integer ≥ 0' };
+  }
   if (!isRequestOp(op)) {
     return typeof op === 'string'
       ? { kind: 'bad_request', id: known, error: 'not_supported', problem: 'op: not one of this daemon' }
@@ -59,7 +78,7 @@ export function decodeRequest(text: string): RequestFrame {
 export function decodeDaemonFrame(text: string): DaemonFrame {
   const frame = parse(text);
   const stream = member(frame, 'stream');
-  if (stream !== undefined) return decodeEvent(stream, frame);
+  if (stream !== undefined && stream !== null) return decodeEvent(stream, frame);
   const id = member(frame, 'id');
   if (!Number.isSafeInteger(id)) return { kind: 'unknown' };
   const ok = member(frame, 'ok');

@@ -129,8 +129,8 @@ describe('requests', () => {
     ['no op', { id: 5 }, 5, 'invalid', 'op: expected a string'],
     ['an op that is no string', { id: 5, op: ['list'] }, 5, 'invalid', 'op: expected a string'],
     ['an op of Object.prototype', { id: 5, op: 'constructor' }, 5, 'not_supported', 'op: not one of this daemon'],
-    ['a missing member', { id: 5, op: 'get' }, 5, 'invalid', 'name: expected a string'],
-    ['a member of another type', { id: 5, op: 'get', name: 1 }, 5, 'invalid', 'name: expected a string'],
+    ['a missing member', { id: 5, op: 'get' }, 5, 'invalid', 'name: expected a well-formed string'],
+    ['a member of another type', { id: 5, op: 'get', name: 1 }, 5, 'invalid', 'name: expected a well-formed string'],
     [
       'bad base64',
       { id: 5, op: 'stdin', name: 'n', session_id: 's', data: 'secret!!' },

@@ -1,5 +1,5 @@
 import type { StreamOffsets } from '#libs/contract/core';
-import { Field, MISMATCH, isObject, readShape, writeShape, type Shape, type Typed } from './field.js';
+import { Field, MISMATCH, readShape, writeShape, type Shape, type Typed } from './field.js';
 
 const same = <T>(value: T): T => value;
 
@@ -7,38 +7,34 @@ function check<T>(type: string, test: (value: unknown) => boolean): Field<T> {
   return new Field<T>(type, (value) => (test(value) ? (value as T) : MISMATCH), same, false);
 }
 
-export const text = check<string>('a string', (v) => typeof v === 'string');
+/** A lone surrogate has no UTF-8: written as such, a path or an argument would silently become another one. */
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value.isWellFormed();
+}
+
+export const text = check<string>('a well-formed string', isText);
 export const flag = check<boolean>('true or false', (v) => typeof v === 'boolean');
 export const integer = check<number>('an integer', (v) => Number.isSafeInteger(v));
 export const count = check<number>('an integer ≥ 0', (v) => Number.isSafeInteger(v) && (v as number) >= 0);
 export const texts = check<readonly string[]>(
-  'an array of strings',
-  (v) => Array.isArray(v) && v.every((item) => typeof item === 'string'),
+  'an array of well-formed strings',
+  (v) => Array.isArray(v) && v.every(isText),
 );
 export const sessionId = check<string>(
   'a session id of 1 to 256 characters',
-  (v) => typeof v === 'string' && v.length > 0 && v.length <= 256,
+  (v) => isText(v) && v.length > 0 && v.length <= 256,
 ).as('session_id');
 
 export type Pair = readonly [name: string, value: string];
 export const pairs = check<readonly Pair[]>(
   'an array of [name, value] pairs',
-  (v) =>
-    Array.isArray(v) &&
-    v.every((p) => Array.isArray(p) && p.length === 2 && typeof p[0] === 'string' && typeof p[1] === 'string'),
+  (v) => Array.isArray(v) && v.every((pair) => Array.isArray(pair) && pair.length === 2 && pair.every(isText)),
 );
 
-const offsetShape = { stdout: count, stderr: count };
-export const offsets = new Field<StreamOffsets>(
-  'an object of stdout and stderr offsets',
-  (value) => {
-    if (!isObject(value)) return MISMATCH;
-    const { stdout, stderr } = value;
-    return isOffset(stdout) && isOffset(stderr) ? { stdout, stderr } : MISMATCH;
-  },
-  (value) => writeShape(offsetShape, value),
-  false,
-);
+export const offsets: Field<StreamOffsets> = objectOf('an object of stdout and stderr offsets', {
+  stdout: count,
+  stderr: count,
+});
 export const offsetsOrNow = new Field<StreamOffsets | 'now'>(
   'an object of stdout and stderr offsets, or "now"',
   (value) => (value === 'now' ? value : offsets.read(value)),
@@ -57,18 +53,31 @@ export function oneOf<const T extends readonly string[]>(...words: T): Field<T[n
   return check<T[number]>(`one of ${words.join(', ')}`, (v) => words.includes(v as string));
 }
 
-export function listOf<S extends Shape>(shape: S): Field<readonly Typed<S>[]> {
-  return new Field<readonly Typed<S>[]>(
-    'an array of objects',
+export function objectOf<S extends Shape>(type: string, shape: S): Field<Typed<S>> {
+  return new Field<Typed<S>>(
+    type,
     (value) => {
-      if (!Array.isArray(value)) return MISMATCH;
       try {
-        return value.map((item) => readShape(shape, item));
+        return readShape(shape, value);
       } catch {
         return MISMATCH;
       }
     },
-    (value) => value.map((item) => writeShape(shape, item)),
+    (value) => writeShape(shape, value),
+    false,
+  );
+}
+
+export function listOf<S extends Shape>(shape: S): Field<readonly Typed<S>[]> {
+  const item = objectOf('an object', shape);
+  return new Field<readonly Typed<S>[]>(
+    'an array of objects',
+    (value) => {
+      if (!Array.isArray(value)) return MISMATCH;
+      const items = value.map((one) => item.read(one));
+      return items.includes(MISMATCH) ? MISMATCH : (items as Typed<S>[]);
+    },
+    (value) => value.map((one) => item.write(one)),
     false,
   );
 }
@@ -77,15 +86,14 @@ export function toBase64(data: Uint8Array): string {
   return Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('base64');
 }
 
-/** The bytes of standard, padded base64; undefined for anything else, which Node's decoder would take for less. */
+/**
+ * The bytes of standard, padded base64; undefined for anything else. Node's decoder alone skips what it does not know,
+ * stops at padding, takes the URL-safe alphabet too, and reads characters beyond Latin-1 by their low byte.
+ */
 export function fromBase64(encoded: string): Uint8Array | undefined {
-  if (encoded.length % 4 !== 0) return undefined;
+  if (encoded.length % 4 !== 0 || Buffer.byteLength(encoded) !== encoded.length) return undefined;
   const padding = encoded.endsWith('==') ? 2 : encoded.endsWith('=') ? 1 : 0;
   const data = Buffer.from(encoded, 'base64');
   if (data.length !== (encoded.length / 4) * 3 - padding) return undefined;
   return encoded.includes('-') || encoded.includes('_') ? undefined : data;
-}
-
-function isOffset(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
 }

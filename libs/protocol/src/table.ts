@@ -25,14 +25,15 @@ const limits = {
 };
 const measured = { signal: text.added(), startError: text.as('start_error').added() };
 
-const session = {
+/** A session as `list_sessions` describes it. */
+export const SESSION = {
   id: text,
   command: text.opt(),
   createdAt: text.as('created_at').opt(),
   lastActivityAt: text.as('last_activity_at').opt(),
   tty: flag.opt(),
   exitCode: integer.as('exit_code').opt(),
-};
+} as const;
 
 /** Platform to daemon: what is asked, and what an `ok` reply brings. */
 export const REQUESTS = {
@@ -67,7 +68,7 @@ export const REQUESTS = {
   stdin: { body: { name, sessionId, data: bytes }, result: {} },
   stdin_close: { body: { name, sessionId }, result: {} },
   detach: { body: { name: name.opt(), sessionId, hold: flag.added() }, result: {} },
-  list_sessions: { body: { name }, result: { sessions: listOf(session) } },
+  list_sessions: { body: { name }, result: { sessions: listOf(SESSION) } },
   attach: {
     body: { name, sessionId, stdin: flag.opt(), from: offsetsOrNow.added() },
     result: { sessionId, from: offsets.added() },
