@@ -59,7 +59,10 @@ export class SandboxError extends Error {
   readonly operation?: string;
 
   constructor(code: SandboxErrorCode, init: SandboxErrorInit = {}) {
-    super(init.message ?? (init.detail ? `${code}: ${init.detail}` : code), 'cause' in init ? { cause: init.cause } : {});
+    super(
+      init.message ?? (init.detail ? `${code}: ${init.detail}` : code),
+      'cause' in init ? { cause: init.cause } : {},
+    );
     this.code = code;
     this.effect = init.effect ?? defaultEffect(code);
     if (init.detail !== undefined) this.detail = init.detail;

@@ -1,0 +1,160 @@
+import { Fifo } from './fifo.js';
+import type { Exit, OutputFrame, SandboxFrame } from './frames.js';
+import { SandboxError } from './sandbox-error.js';
+
+/** What a reader gets: frames, and as the last item an exit or an error. */
+export type StreamItem = SandboxFrame | { readonly type: 'error'; readonly error: SandboxError };
+
+/** The one reader's end of a {@link CommandStream}. */
+export interface FrameReader {
+  /** The next item if one is here. Nothing follows an exit or an error. */
+  read(): StreamItem | undefined;
+  /** Waits for the next item. One call at a time, and none after the last item. */
+  next(): Promise<StreamItem>;
+  /** Calls back after every arrival, inside the producer's call; another callback takes its place. */
+  onReadable(callback: () => void): void;
+  /** `frame` was consumed: the credit it held is free again. */
+  taken(frame: OutputFrame): void;
+}
+
+/**
+ * The queue between whoever produces a command's output and its one reader. It is bounded by the producer's credit:
+ * what waits here is what was delivered and not yet taken, and every delivered byte comes back through `onTaken`
+ * exactly once, consumed or dropped.
+ *
+ * The first end counts: an exit frame, `error` or `detach`. What is delivered after it is ignored.
+ */
+export class CommandStream {
+  readonly #items = new Fifo<StreamItem>();
+  readonly #exit: Promise<Exit>;
+  #settle!: { resolve(exit: Exit): void; reject(error: SandboxError): void };
+  #end: Exit | SandboxError | undefined;
+  #detached = false;
+  #claimed = false;
+  #queuedBytes = 0;
+  #unreported = 0;
+  #onTaken: ((bytes: number) => void) | undefined;
+  #onReadable: (() => void) | undefined;
+
+  constructor(onTaken?: (bytes: number) => void) {
+    this.#onTaken = onTaken;
+    this.#exit = new Promise((resolve, reject) => {
+      this.#settle = { resolve, reject };
+    });
+    this.#exit.catch(() => {});
+  }
+
+  /** How it ended, as soon as that has arrived, read or not. Claims nothing, never an unhandled rejection. */
+  get exit(): Promise<Exit> {
+    return this.#exit;
+  }
+
+  /** The first end, if it has come. */
+  get end(): Exit | SandboxError | undefined {
+    return this.#end;
+  }
+
+  /** Bytes delivered and not yet taken. */
+  get queuedBytes(): number {
+    return this.#queuedBytes;
+  }
+
+  /** Sets who is told about taken bytes; told at once about those taken before. */
+  connect(onTaken: (bytes: number) => void): void {
+    this.#onTaken = onTaken;
+    const bytes = this.#unreported;
+    this.#unreported = 0;
+    if (bytes > 0) onTaken(bytes);
+  }
+
+  frame(frame: SandboxFrame): void {
+    if (this.#end !== undefined) return;
+    if (frame.type === 'exit') {
+      const { type: _, ...exit } = frame;
+      this.#end = exit;
+      this.#settle.resolve(exit);
+    } else if (frame.data.byteLength === 0) {
+      return;
+    } else {
+      this.#queuedBytes += frame.data.byteLength;
+    }
+    this.#items.push(frame);
+    this.#onReadable?.();
+  }
+
+  error(error: SandboxError): void {
+    if (this.#end !== undefined) return;
+    this.#fail(error);
+    this.#items.push({ type: 'error', error });
+    this.#onReadable?.();
+  }
+
+  /**
+   * Drops what waits. The reader ends with `unavailable` / `detached`, and so does `exit` unless the end had come.
+   * Idempotent.
+   */
+  detach(): void {
+    if (this.#detached) return;
+    this.#detached = true;
+    const error = detachedError();
+    if (this.#end === undefined) this.#fail(error);
+    this.#items.clear();
+    this.#items.push({ type: 'error', error });
+    this.#report(this.#queuedBytes);
+    this.#queuedBytes = 0;
+    this.#onReadable?.();
+  }
+
+  /** @throws {SandboxError} `invalid` / `already_consumed` from the second call on */
+  claim(): FrameReader {
+    if (this.#claimed) {
+      throw new SandboxError('invalid', {
+        detail: 'already_consumed',
+        effect: 'none',
+        message: 'the output of this command already has its one reader',
+      });
+    }
+    this.#claimed = true;
+    const read = () => this.#items.shift();
+    return {
+      read,
+      next: async () => {
+        for (;;) {
+          const item = read();
+          if (item !== undefined) return item;
+          await new Promise<void>((wake) => {
+            this.#onReadable = wake;
+          });
+        }
+      },
+      onReadable: (callback) => {
+        this.#onReadable = callback;
+      },
+      taken: ({ data }) => {
+        if (this.#detached) return;
+        this.#queuedBytes -= data.byteLength;
+        this.#report(data.byteLength);
+      },
+    };
+  }
+
+  #fail(error: SandboxError): void {
+    this.#end = error;
+    this.#settle.reject(error);
+  }
+
+  #report(bytes: number): void {
+    if (bytes === 0) return;
+    if (this.#onTaken) this.#onTaken(bytes);
+    else this.#unreported += bytes;
+  }
+}
+
+/** What a command answers once this end has let go of it. */
+export function detachedError(): SandboxError {
+  return new SandboxError('unavailable', {
+    detail: 'detached',
+    effect: 'none',
+    message: 'this end was detached from the command',
+  });
+}
