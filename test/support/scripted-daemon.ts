@@ -1,0 +1,107 @@
+import { once } from 'node:events';
+import { WebSocket } from 'ws';
+import { Inbox } from './inbox.js';
+import { settles } from './until.js';
+
+export interface ScriptedRequest {
+  readonly id: number;
+  readonly op: string;
+  readonly name?: string;
+  readonly session_id?: string;
+  readonly [member: string]: unknown;
+}
+
+export interface ScriptedDaemonOptions {
+  readonly url: string;
+  readonly token?: string;
+  readonly name: string;
+  readonly instance?: string;
+  /** Answers pings. @default true */
+  readonly autoPong?: boolean;
+  readonly protocols?: readonly string[];
+}
+
+/** A peer that dials the gateway and then does exactly what the test says, right or wrong. */
+export class ScriptedDaemon {
+  readonly requests = new Inbox<ScriptedRequest>();
+  readonly closed: Promise<{ code: number; reason: string }>;
+  /** Answers requests by themselves where it returns something; what it does not answer waits in `requests`. */
+  answer: ((request: ScriptedRequest) => Record<string, unknown> | undefined) | undefined;
+
+  private constructor(readonly socket: WebSocket) {
+    this.closed = once(socket, 'close').then(([code, reason]) => ({
+      code: code as number,
+      reason: (reason as Buffer).toString(),
+    }));
+    socket.on('error', () => {});
+    socket.on('message', (data) => {
+      const request = JSON.parse((data as Buffer).toString()) as ScriptedRequest;
+      const answer = this.answer?.(request);
+      if (answer) this.send({ id: request.id, ...answer });
+      else this.requests.put(request);
+    });
+  }
+
+  /** Resolves once the socket is open. */
+  static async connect(options: ScriptedDaemonOptions): Promise<ScriptedDaemon> {
+    const daemon = new ScriptedDaemon(dial(options));
+    await once(daemon.socket, 'open');
+    return daemon;
+  }
+
+  /** The HTTP status with which the gateway refuses the upgrade. */
+  static async refusal(options: ScriptedDaemonOptions): Promise<number> {
+    const socket = dial(options);
+    socket.on('error', () => {});
+    const [, response] = (await settles('the refusal', once(socket, 'unexpected-response'))) as [
+      unknown,
+      { statusCode: number },
+    ];
+    socket.terminate();
+    return response.statusCode;
+  }
+
+  /** The next request of that op that was not answered. */
+  next(op: string): Promise<ScriptedRequest> {
+    return this.requests.take(`a request "${op}"`, (request) => request.op === op);
+  }
+
+  send(frame: unknown): void {
+    this.socket.send(JSON.stringify(frame));
+  }
+
+  sendText(text: string): void {
+    this.socket.send(text);
+  }
+
+  sendBinary(data: Uint8Array): void {
+    this.socket.send(data, { binary: true });
+  }
+
+  ok(request: ScriptedRequest, result: unknown = {}): void {
+    this.send({ id: request.id, ok: true, result });
+  }
+
+  async close(): Promise<void> {
+    this.socket.terminate();
+    await this.closed;
+  }
+}
+
+function dial({ url, token, name, instance, autoPong = true, protocols = [] }: ScriptedDaemonOptions): WebSocket {
+  const target = new URL('/api/runners/ws', url.replace(/^http/, 'ws'));
+  target.search = new URLSearchParams({
+    name,
+    hostname: 'scripted',
+    ...(instance !== undefined && { instance }),
+  }).toString();
+  return new WebSocket(target, [...protocols], {
+    headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+    perMessageDeflate: false,
+    autoPong,
+  });
+}
+
+export function base64(data: string | Uint8Array): string {
+  return Buffer.from(data).toString('base64');
+}
