@@ -1,0 +1,93 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { closeSync, existsSync } from 'node:fs';
+import { constants } from 'node:os';
+import { SandboxError, type Exit } from '#libs/contract/core';
+import { errnoOf, invalidArgument, systemError } from './errors.js';
+import { openFifo, type OpenFifo } from './fifo-pool.js';
+import { notExecutable, notFound } from './find-program.js';
+import { noSuchDirectory } from './working-directory.js';
+
+export interface ChildSpec {
+  /** The file to execute, under the name `cmd`. */
+  readonly program: string;
+  readonly cmd: string;
+  readonly args: readonly string[];
+  readonly directory: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly stdin?: boolean;
+  /** Names of one FIFO per output stream: one when stderr goes to stdout. */
+  readonly fifos: readonly string[];
+}
+
+/** A process that runs, as the leader of a group of its own, with our ends of its output. */
+export interface Child {
+  readonly process: ChildProcess;
+  readonly pid: number;
+  readonly stdout: number;
+  readonly stderr?: number;
+}
+
+/**
+ * Starts a program. One that cannot be started is a result, `{ failed }`; whatever happens, no descriptor is left.
+ *
+ * @throws {SandboxError} `invalid` / `argument`, `argument_list_too_long`, `no_such_directory`; `unavailable`
+ */
+export async function startChild(spec: ChildSpec): Promise<Child | { readonly failed: Exit }> {
+  const pipes: OpenFifo[] = [];
+  let started = false;
+  try {
+    for (const fifo of spec.fifos) pipes.push(openFifo(fifo));
+    const [stdout, stderr] = [pipes[0]!, pipes[1]];
+    const child = spawnChild(spec, stdout.writeEnd, (stderr ?? stdout).writeEnd);
+    if (child.pid === undefined) return await startFailure(child, spec);
+    started = true;
+    return { process: child, pid: child.pid, stdout: stdout.readEnd, ...(stderr && { stderr: stderr.readEnd }) };
+  } catch (error) {
+    throw systemError('unavailable', 'the process could not be started', error, 'none');
+  } finally {
+    for (const { writeEnd, readEnd } of pipes) {
+      closeSync(writeEnd);
+      if (!started) closeSync(readEnd);
+    }
+  }
+}
+
+/** How the leader ended, as Node reports it. Node gives death by a real-time signal as an exit with code 0. */
+export function exitOf(code: number | null, signal: NodeJS.Signals | null): Exit {
+  return signal === null ? { exitCode: code! } : { exitCode: 128 + constants.signals[signal], signal };
+}
+
+function spawnChild(spec: ChildSpec, stdout: number, stderr: number): ChildProcess {
+  try {
+    return spawn(spec.program, spec.args, {
+      argv0: spec.cmd,
+      cwd: spec.directory,
+      env: spec.env,
+      stdio: [spec.stdin ? 'pipe' : 'ignore', stdout, stderr],
+      // Makes it the leader of a session and a group, so that all of it can be signalled.
+      detached: true,
+    });
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === 'E2BIG') {
+      throw new SandboxError('invalid', {
+        detail: 'argument_list_too_long',
+        message: 'arguments and environment are together too long for this system',
+      });
+    }
+    if (errno === 'ERR_INVALID_ARG_VALUE') throw invalidArgument('an argument holds NUL');
+    throw error;
+  }
+}
+
+/** Node reports an ENOENT of the directory, the program and its interpreter alike, by an `error` event and no exit. */
+async function startFailure(child: ChildProcess, spec: ChildSpec): Promise<{ readonly failed: Exit }> {
+  const error = await new Promise<Error>((resolve) => child.once('error', resolve));
+  const errno = errnoOf(error);
+  if (errno === 'ENOENT') {
+    if (!existsSync(spec.directory)) throw noSuchDirectory();
+    return { failed: notFound(spec.cmd, existsSync(spec.program) ? 'its interpreter was not found' : undefined) };
+  }
+  if (errno === 'EACCES') return { failed: notExecutable(spec.cmd, 'permission denied') };
+  throw error;
+}

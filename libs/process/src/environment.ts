@@ -1,0 +1,55 @@
+import { join } from 'node:path';
+import { invalidArgument } from './errors.js';
+import { DIRECTORY_MARKER, SESSION_MARKER } from './process-table.js';
+
+const INHERITED = new Set([
+  'PATH',
+  'LANG',
+  'LANGUAGE',
+  'TZ',
+  'TERM',
+  'USER',
+  'LOGNAME',
+  'SHELL',
+  'TMPDIR',
+  'SSL_CERT_FILE',
+  'SSL_CERT_DIR',
+]);
+
+/** Where programs are looked for when neither the daemon nor the request has a PATH. */
+const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+export interface EnvironmentOf {
+  readonly sessionId: string;
+  /** The sandbox: HOME. */
+  readonly sandbox: string;
+  /** The working directory: PWD. */
+  readonly directory: string;
+  /** The request's own variables. They win, except over the markers. */
+  readonly env: readonly (readonly [name: string, value: string])[];
+}
+
+/**
+ * The environment of a command: an allow-list of the daemon's own, so that neither its token nor its settings reach a
+ * command, then what belongs to the sandbox, then what was asked for.
+ *
+ * @throws {SandboxError} `invalid` / `argument`
+ */
+export function commandEnvironment(of: EnvironmentOf, inherited: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
+  const result = Object.create(null) as NodeJS.ProcessEnv;
+  for (const [name, value] of Object.entries(inherited)) {
+    if (INHERITED.has(name) || name.startsWith('LC_')) result[name] = value;
+  }
+  result['HOME'] = of.sandbox;
+  result['PWD'] = of.directory;
+  result['PATH'] = `${join(of.sandbox, '.local', 'bin')}:${result['PATH'] || DEFAULT_PATH}`;
+  for (const [name, value] of of.env) {
+    // A name with `=` would silently become another name.
+    if (!/^[^\s=\0]+$/.test(name)) throw invalidArgument('env: a name is empty or holds a space, "=" or NUL');
+    if (value.includes('\0')) throw invalidArgument('env: a value holds NUL');
+    result[name] = value;
+  }
+  result[SESSION_MARKER] = of.sessionId;
+  result[DIRECTORY_MARKER] = of.sandbox;
+  return result;
+}

@@ -1,0 +1,56 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+/** A pid alone is recycled; with its start time and the boot it belongs to one process for ever. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** Clock ticks since boot on Linux, a date on macOS. Opaque: only compared. */
+  readonly startTime: string;
+  readonly bootId: string;
+}
+
+let boot: string | undefined;
+
+export function bootId(): string {
+  boot ??=
+    process.platform === 'linux'
+      ? readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()
+      : execFileSync('sysctl', ['-n', 'kern.boottime'], { encoding: 'latin1' }).trim();
+  return boot;
+}
+
+/** The identity of a process that exists, `undefined` when there is none under `pid`. */
+export function identify(pid: number): ProcessIdentity | undefined {
+  try {
+    const startTime =
+      process.platform === 'linux'
+        ? statFields(readFileSync(`/proc/${pid}/stat`, 'latin1'))[19]
+        : execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'latin1' }).trim();
+    return startTime ? { pid, startTime, bootId: bootId() } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether the recorded process, and not a later one with its pid, still exists. */
+export function stillExists(recorded: ProcessIdentity): boolean {
+  if (recorded.bootId !== bootId()) return false;
+  return identify(recorded.pid)?.startTime === recorded.startTime;
+}
+
+/** Checks a record that was read from a file. */
+export function isProcessIdentity(value: unknown): value is ProcessIdentity {
+  if (typeof value !== 'object' || value === null) return false;
+  const { pid, startTime, bootId: recordedBoot } = value as Record<string, unknown>;
+  return (
+    Number.isSafeInteger(pid) &&
+    (pid as number) > 0 &&
+    typeof startTime === 'string' &&
+    typeof recordedBoot === 'string'
+  );
+}
+
+/** The fields of `/proc/<pid>/stat` from the state on: the name before them may hold spaces and parentheses. */
+export function statFields(stat: string): string[] {
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}

@@ -1,0 +1,102 @@
+import { execFile } from 'node:child_process';
+import { readFileSync, readdirSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { statFields } from './process-identity.js';
+
+const run = promisify(execFile);
+
+/** The environment variable that carries the id of the session a process belongs to. */
+export const SESSION_MARKER = 'SANDBOX_SESSION';
+/** The environment variable that carries the directory of the sandbox a process belongs to. */
+export const DIRECTORY_MARKER = 'SANDBOX_DIRECTORY';
+
+export interface ProcessEntry {
+  readonly pid: number;
+  readonly parent: number;
+  readonly group: number;
+  /** The session in the sense of setsid(2). */
+  readonly session: number;
+  /** Dead and waiting to be reaped: it runs nothing. */
+  readonly zombie: boolean;
+  /** Value of {@link SESSION_MARKER}, where its environment can be read. */
+  readonly sessionMarker?: string;
+  /** Value of {@link DIRECTORY_MARKER}, where its environment can be read. */
+  readonly directoryMarker?: string;
+}
+
+/** Pids looked at in one turn of the event loop, about 2 ms of it. */
+const SLICE = 64;
+
+/** Every process of the machine. A process that starts or ends meanwhile may be in it or not. */
+export async function processTable(): Promise<ProcessEntry[]> {
+  return process.platform === 'linux' ? await linuxTable() : await psTable();
+}
+
+async function linuxTable(): Promise<ProcessEntry[]> {
+  const pids = readdirSync('/proc').map(Number).filter(Number.isSafeInteger);
+  const entries: ProcessEntry[] = [];
+  for (let at = 0; at < pids.length; at += SLICE) {
+    if (at > 0) await new Promise((resolve) => setImmediate(resolve));
+    for (const pid of pids.slice(at, at + SLICE)) {
+      const entry = linuxEntry(pid);
+      if (entry) entries.push(entry);
+    }
+  }
+  return entries;
+}
+
+function linuxEntry(pid: number): ProcessEntry | undefined {
+  let fields: string[];
+  try {
+    fields = statFields(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+  } catch {
+    return undefined;
+  }
+  const [state, parent, group, session] = fields;
+  // A leader whose main thread has ended looks like a zombie while its other threads run.
+  const zombie = state === 'X' || (state === 'Z' && Number(fields[17]) <= 1);
+  const known = { pid, parent: Number(parent), group: Number(group), session: Number(session), zombie };
+  return { ...known, ...markers(environOf(pid), '\0') };
+}
+
+function environOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'utf8');
+  } catch {
+    return ''; // ended meanwhile, or another user's
+  }
+}
+
+function markers(environ: string, separator: string): Pick<ProcessEntry, 'sessionMarker' | 'directoryMarker'> {
+  const sessionMarker = markerIn(environ, SESSION_MARKER, separator);
+  const directoryMarker = markerIn(environ, DIRECTORY_MARKER, separator);
+  return {
+    ...(sessionMarker !== undefined && { sessionMarker }),
+    ...(directoryMarker !== undefined && { directoryMarker }),
+  };
+}
+
+function markerIn(environ: string, name: string, separator: string): string | undefined {
+  const key = `${separator}${name}=`;
+  const found = `${separator}${environ}`.indexOf(key);
+  if (found === -1) return undefined;
+  const begin = found + key.length - separator.length;
+  const end = environ.indexOf(separator, begin);
+  return environ.slice(begin, end === -1 ? undefined : end);
+}
+
+/** macOS: `ps -E` appends the environment to the command, separated by spaces. */
+async function psTable(): Promise<ProcessEntry[]> {
+  const { stdout } = await run('ps', ['-A', '-E', '-ww', '-o', 'pid=,ppid=,pgid=,sess=,state=,command='], {
+    maxBuffer: 256 * 1024 * 1024,
+  });
+  const entries: ProcessEntry[] = [];
+  for (const line of stdout.split('\n')) {
+    const match = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+\S+\s+(\S+)\s+(.*)$/.exec(line);
+    if (!match) continue;
+    const [pid, parent, group] = [Number(match[1]), Number(match[2]), Number(match[3])];
+    // `sess` is an address there, so no process is found by its session.
+    entries.push({ pid, parent, group, session: 0, zombie: match[4]!.startsWith('Z'), ...markers(match[5]!, ' ') });
+  }
+  return entries;
+}

@@ -1,0 +1,151 @@
+import { rm } from 'node:fs/promises';
+import { lstatSync } from 'node:fs';
+import { join } from 'node:path';
+import { noSuchSandbox, noSuchSession } from './errors.js';
+import { JournalRoom } from './journal-room.js';
+import type { KeeperLimits } from './limits.js';
+import type { Root } from './root.js';
+import { SandboxLock } from './sandbox-lock.js';
+import type { Session, SessionEvents } from './session.js';
+import { stopProcesses } from './stop-processes.js';
+import type { TailAnnouncer } from './tail-announcer.js';
+
+export interface SandboxContext {
+  readonly root: Root;
+  readonly limits: KeeperLimits;
+  readonly announcer: TailAnnouncer;
+}
+
+/** What is known in memory of one sandbox: its lock, its sessions, and what is left of those that ended. */
+export class Sandbox implements SessionEvents {
+  readonly directory: string;
+  readonly journals: string;
+  readonly suspendedMark: string;
+  readonly lock = new SandboxLock();
+  /** Calls that hold this object, some of them waiting for its lock. */
+  users = 0;
+  /** Those that have a journal, oldest first. */
+  readonly #sessions = new Map<string, Session>();
+  /** Those with a process that runs or may, or with a pipe that somebody holds; forgotten ones included. */
+  readonly #live = new Set<Session>();
+  readonly #room: JournalRoom;
+  /** Journals that are being removed. */
+  readonly #removals = new Set<Promise<void>>();
+
+  constructor(
+    readonly name: string,
+    private readonly context: SandboxContext,
+  ) {
+    const { root, limits } = context;
+    this.directory = join(root.path, name);
+    this.journals = join(root.sessions, name);
+    this.suspendedMark = join(root.state, `${name}.suspended`);
+    this.#room = new JournalRoom(
+      limits,
+      () => this.#sessions.values(),
+      (session) => this.forget(session),
+    );
+  }
+
+  /** Whether there is nothing to remember. */
+  get idle(): boolean {
+    return this.users === 0 && this.#sessions.size === 0 && this.#live.size === 0 && this.#removals.size === 0;
+  }
+
+  get sessions(): Iterable<Session> {
+    return this.#sessions.values();
+  }
+
+  get sessionCount(): number {
+    return this.#sessions.size;
+  }
+
+  get runningCount(): number {
+    let running = 0;
+    for (const session of this.#live) if (session.leaderRunning) running += 1;
+    return running;
+  }
+
+  /** @throws {SandboxError} `not_found` */
+  checkExists(): void {
+    const stats = lstatSync(this.directory, { throwIfNoEntry: false });
+    if (!stats?.isDirectory()) throw noSuchSandbox();
+  }
+
+  /** @throws {SandboxError} `not_found` */
+  session(id: string): Session {
+    const session = this.#sessions.get(id);
+    if (!session) throw noSuchSession();
+    return session;
+  }
+
+  add(session: Session): void {
+    this.#sessions.set(session.id, session);
+    this.#live.add(session);
+  }
+
+  forget(session: Session): void {
+    if (!this.#sessions.delete(session.id)) return;
+    this.#room.add(-session.kept);
+    const { directory } = session.view;
+    const removal: Promise<void> = rm(directory, { recursive: true, force: true })
+      .catch(() => {}) // it is removed with the sandbox, or when the next daemon starts
+      .finally(() => this.#removals.delete(removal));
+    this.#removals.add(removal);
+    this.#room.retry();
+  }
+
+  /** Stops every process of the sandbox. Resolves after the ends were announced. @returns whether none is left */
+  async stop(graceMs: number): Promise<boolean> {
+    const live = [...this.#live];
+    const groups = live.flatMap((session) => session.groups);
+    const gone = await stopProcesses(
+      { groups, marked: ({ directoryMarker }) => directoryMarker === this.directory },
+      { graceMs },
+    );
+    if (gone) await Promise.all(live.map(async (session) => await session.finished));
+    this.context.announcer.flush();
+    return gone;
+  }
+
+  /** Lets go of every session, after `stop`. Resolves when the journals are removed. */
+  async clear(): Promise<void> {
+    for (const session of this.#live) session.release();
+    this.#live.clear();
+    for (const session of this.#sessions.values()) this.forget(session);
+    await Promise.all(this.#removals);
+    await rm(this.journals, { recursive: true, force: true });
+  }
+
+  /** Looks whether what was left behind by ended sessions has gone by itself. */
+  look(): void {
+    for (const session of this.#live) if (session.ended && session.quiet) this.quiet(session);
+  }
+
+  reach(session: Session, reach: Session['reach']): void {
+    session.reach = reach;
+    this.#room.retry();
+  }
+
+  grew(session: Session, bytes: number): void {
+    this.#room.add(bytes);
+    this.#room.makeFor(session);
+    this.context.announcer.grew(session);
+  }
+
+  ended(): void {
+    let finished = 0;
+    for (const session of this.#sessions.values()) if (session.ended) finished += 1;
+    for (const session of this.#sessions.values()) {
+      if (finished <= this.context.limits.finishedSessions) break;
+      if (!session.ended || !session.unread) continue;
+      this.forget(session);
+      finished -= 1;
+    }
+    this.#room.retry();
+  }
+
+  quiet(session: Session): void {
+    if (this.#live.delete(session)) session.release();
+  }
+}

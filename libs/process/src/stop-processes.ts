@@ -1,0 +1,95 @@
+import { ProcessGroup, signalProcess } from './process-group.js';
+import { processTable, type ProcessEntry } from './process-table.js';
+
+/** Which processes are meant: members of the groups, whatever carries a marker, and descendants of both. */
+export interface StopScope {
+  readonly groups: readonly ProcessGroup[];
+  /** By what a process carries in its environment: children may have left their group with setsid. */
+  marked(process: ProcessEntry): boolean;
+}
+
+export interface StopHow {
+  /** @default 'SIGTERM' */
+  readonly signal?: NodeJS.Signals;
+  /** Milliseconds between the signal and KILL. */
+  readonly graceMs: number;
+}
+
+/** Milliseconds that processes have to be gone after KILL. */
+const KILL_WAIT_MS = 2_000;
+const FIRST_LOOK_MS = 5;
+const LONGEST_LOOK_MS = 100;
+
+/**
+ * Signals, waits, kills, and looks until nothing is left.
+ *
+ * @returns whether no process in scope is left: leaders reaped, and nothing but zombies in the process table
+ */
+export async function stopProcesses(scope: StopScope, { signal = 'SIGTERM', graceMs }: StopHow): Promise<boolean> {
+  if (signal !== 'SIGKILL' && graceMs > 0) {
+    signalAll(scope, await survivors(scope), signal);
+    if (await gone(scope, signal, graceMs)) return true;
+  }
+  return await gone(scope, 'SIGKILL', KILL_WAIT_MS);
+}
+
+/** Looks until nothing is left or the time is up. What appears meanwhile gets the signal too. */
+async function gone(scope: StopScope, signal: NodeJS.Signals, withinMs: number): Promise<boolean> {
+  const deadline = performance.now() + withinMs;
+  const signalled = new Set<number>();
+  for (let lookMs = FIRST_LOOK_MS; ; lookMs = Math.min(LONGEST_LOOK_MS, lookMs * 2)) {
+    if (signal === 'SIGKILL') for (const group of scope.groups) group.signal(signal);
+    const running = scope.groups.filter((group) => group.leaderRunning);
+    // As long as a leader may still end by itself there is nothing to prove.
+    if (running.length === 0 || signal === 'SIGKILL') {
+      const left = await survivors(scope);
+      if (left.length === 0 && scope.groups.every((group) => !group.leaderRunning)) return true;
+      for (const { pid } of left) if (!signalled.has(pid)) signalProcess(pid, signal);
+      if (signal !== 'SIGKILL') for (const { pid } of left) signalled.add(pid);
+    }
+    const leftMs = deadline - performance.now();
+    if (leftMs <= 0) return false;
+    await pause(Math.min(lookMs, leftMs), running);
+  }
+}
+
+function signalAll(scope: StopScope, left: readonly ProcessEntry[], signal: NodeJS.Signals): void {
+  const groups = new Set(scope.groups.map((group) => group.id));
+  // A stopped process acts on the signal only once it runs again.
+  for (const sent of [signal, 'SIGCONT'] as const) {
+    for (const group of scope.groups) group.signal(sent);
+    for (const { pid, group } of left) if (!groups.has(group)) signalProcess(pid, sent);
+  }
+}
+
+async function survivors(scope: StopScope): Promise<ProcessEntry[]> {
+  const table = await processTable();
+  for (const group of scope.groups) group.look();
+  const groups = new Set(scope.groups.filter((group) => !group.empty).map((group) => group.id));
+  const found = new Set<number>();
+  for (const entry of table) {
+    if (groups.has(entry.group) || groups.has(entry.session) || scope.marked(entry)) found.add(entry.pid);
+  }
+  addDescendants(found, table);
+  found.delete(process.pid);
+  return table.filter((entry) => found.has(entry.pid) && !entry.zombie);
+}
+
+/** A child may have left the group and cleared its environment, but while its parent lives it is known by that. */
+function addDescendants(found: Set<number>, table: readonly ProcessEntry[]): void {
+  for (let before = -1; before !== found.size;) {
+    before = found.size;
+    for (const entry of table) if (found.has(entry.parent)) found.add(entry.pid);
+  }
+}
+
+/** Ends early when all the leaders that run are reaped, which is most often all there is to wait for. */
+async function pause(ms: number, running: readonly ProcessGroup[]): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const waited = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  const exits = running.length > 0 ? [Promise.all(running.map(async (group) => await group.leaderExit))] : [];
+  await Promise.race([waited, ...exits]);
+  clearTimeout(timer);
+}
