@@ -6,6 +6,7 @@ export * from './limits.js';
 export * from './liveness.js';
 export * from './link.js';
 export * from './refusal.js';
+export * from './runner-connection.js';
 export * from './socket.js';
 export * from './table.js';
 export * from './ws-socket.js';

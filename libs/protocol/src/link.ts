@@ -1,4 +1,4 @@
-import type { CallOptions, SandboxError, SandboxFrame } from '#libs/contract/core';
+import type { CallOptions, ExitFrame, OutputFrame, SandboxError } from '#libs/contract/core';
 import type { RequestBody, RequestOp, ResultOf } from './table.js';
 
 /** Why a link is closed from the platform's side: close codes 4404, 4409 and 1001. */
@@ -60,9 +60,16 @@ export interface RunnerSession {
   unsubscribe(): void;
 }
 
+/** How a session ended; the rest is told of one that the daemon stopped by the limits given at its spawn. */
+export interface SessionExit extends ExitFrame {
+  readonly stoppedBy?: 'timeout' | 'output_limit';
+  /** Whether nothing of its process group was left. */
+  readonly gone?: boolean;
+}
+
 /** Receives a session's output in order, then exactly one end: an exit frame or `error`. */
 export interface SessionSink {
-  frame(frame: SandboxFrame): void;
+  frame(frame: OutputFrame | SessionExit): void;
   error(error: SandboxError): void;
 }
 

@@ -1,0 +1,295 @@
+import type { SandboxError } from '#libs/contract/core';
+import type { Clock } from './clock.js';
+import { Lane } from './lanes.js';
+import type { ProtocolLimits } from './limits.js';
+import { aborted, disconnected, malformedFrame, malformedReply, refused, streamGap } from './link-errors.js';
+import type { RequestOptions, SessionExit, SessionSink } from './link.js';
+import type { Call, PendingRequests } from './pending-requests.js';
+import { CountedOrder, OffsetOrder, type SessionOrder } from './session-order.js';
+import { SessionStdin } from './session-stdin.js';
+import type { SocketPause } from './socket-pause.js';
+import { Subscriber, type OutputStream, type QueueMarks, type SubscriberOwner } from './subscriber.js';
+import type { EventBody, RequestBody, ResultOf } from './table.js';
+
+/** What the sessions of one connection share. */
+export interface SessionContext {
+  readonly requests: PendingRequests;
+  readonly clock: Clock;
+  readonly limits: ProtocolLimits;
+  /** Whether the daemon says offsets, attaches from them, and holds a session that nobody reads. */
+  readonly native: boolean;
+  readonly pause: SocketPause;
+  readonly log: (line: string) => void;
+  /** Nobody needs the entry any more. */
+  readonly forget: (entry: SessionEntry) => void;
+  /** The daemon has attached a session for a caller that is gone. */
+  readonly abandoned: (sessionId: string, name: string) => void;
+}
+
+/** A session as this connection follows it: its listeners, and what the daemon was told about whether any are here. */
+export class SessionEntry implements SubscriberOwner {
+  readonly subscribers = new Set<Subscriber>();
+  readonly stdin: SessionStdin;
+  private readonly order: SessionOrder;
+  private readonly attachment: Lane;
+  private readonly lanes: readonly Lane[];
+  /** What the daemon was told last: send everything, block at the journal's cap, or nothing. */
+  private told: 'attached' | 'held' | 'detached' = 'detached';
+  private exited = false;
+  private closed = false;
+
+  constructor(
+    readonly id: string,
+    private name: string,
+    private readonly context: SessionContext,
+    fromStart: boolean,
+  ) {
+    const { native, requests, clock } = context;
+    const deliver = this.deliver.bind(this);
+    this.order = native
+      ? new OffsetOrder(deliver, this.subscribers)
+      : new CountedOrder(deliver, this.subscribers, clock, fromStart);
+    const onIdle = (): void => this.forgetIfIdle();
+    const first = new Lane(onIdle);
+    // A write may wait for the process to read: where the daemon takes both at once, attaching does not wait for it.
+    this.attachment = native ? new Lane(onIdle) : first;
+    this.lanes = native ? [first, this.attachment] : [first];
+    this.stdin = new SessionStdin(id, first, requests);
+  }
+
+  /** The daemon has started it for `sink`, by the request `tag`. */
+  started(sink: SessionSink, tag: number): Subscriber {
+    this.told = 'attached';
+    return this.add(sink, tag, { stdout: 0, stderr: 0 });
+  }
+
+  /** The daemon has attached it for a caller that is gone. */
+  abandoned(): void {
+    this.told = 'attached';
+    void this.sync();
+    this.forgetIfIdle();
+  }
+
+  /** Joins it: the subscriber is in place in the turn in which the daemon's reply arrived. */
+  async attach(body: RequestBody<'attach'>, sink: SessionSink, options: RequestOptions): Promise<Subscriber> {
+    const { signal, timeoutMs } = options;
+    let call: Call<Subscriber> | undefined;
+    let gone = false;
+    const turn = this.attachment.add(() => {
+      call = this.callAttach(body, timeoutMs, (result, tag) => {
+        this.name = body.name;
+        const subscriber = this.add(sink, tag, this.start(body.from, result));
+        if (body.from === 'now' && this.context.native) subscriber.goLive();
+        if (gone) subscriber.leave();
+        return subscriber;
+      });
+      return call.result;
+    });
+    const onAbort = (): void => {
+      gone = true;
+      call?.withdraw(signal);
+      turn.reject(aborted(signal, 'none'));
+    };
+    signal?.addEventListener('abort', onAbort);
+    try {
+      return await turn.result;
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+      this.forgetIfIdle();
+    }
+  }
+
+  output(stream: OutputStream, body: EventBody<OutputStream>): void {
+    const subscriber = this.tagged(body.replayFor);
+    if (body.replayFor !== undefined && !subscriber) return;
+    this.order.output(stream, body, subscriber);
+  }
+
+  exit(frame: SessionExit, tag: number | undefined): void {
+    this.ending(tag, (subscriber) => subscriber.exit(frame), true);
+  }
+
+  error(body: EventBody<'error'>): void {
+    this.ending(body.replayFor, (subscriber) => subscriber.fail(refused('session', body)), false);
+  }
+
+  malformed(problem: Error, tag: number | undefined): void {
+    const subscriber = this.tagged(tag);
+    if (tag !== undefined && !subscriber) return;
+    for (const s of subscriber ? [subscriber] : this.on()) s.fail(malformedFrame(problem.message));
+  }
+
+  /** Whether `tag` is the request of one of the subscribers. */
+  hasTag(tag: number): boolean {
+    return this.tagged(tag) !== undefined;
+  }
+
+  /** A listener leaves; resolves when the daemon knows or cannot be told. */
+  async leave(subscriber: Subscriber): Promise<void> {
+    this.stdin.leave(subscriber);
+    subscriber.leave();
+    await this.sync();
+  }
+
+  /** The connection has ended. */
+  close(): void {
+    this.closed = true;
+    this.order.detached();
+    for (const subscriber of this.subscribers) subscriber.fail(disconnected('unknown'));
+  }
+
+  slow(subscriber: Subscriber): void {
+    if (!this.context.native) return this.context.pause.add(subscriber);
+    subscriber.takeOff();
+    void this.sync();
+  }
+
+  drained(subscriber: Subscriber): void {
+    if (!this.context.native) return this.context.pause.delete(subscriber);
+    void this.attachment.add(() => this.reattach(subscriber)).result;
+  }
+
+  ended(subscriber: Subscriber): void {
+    this.subscribers.delete(subscriber);
+    this.context.pause.delete(subscriber);
+    void this.sync();
+    this.forgetIfIdle();
+  }
+
+  failed(error: unknown): void {
+    this.context.log(`a listener of a session failed: ${error instanceof Error ? error.name : typeof error}`);
+  }
+
+  private add(sink: SessionSink, tag: number, next: Subscriber['next']): Subscriber {
+    const { subscriberHighBytes: highBytes, subscriberLowBytes: lowBytes } = this.context.limits;
+    const marks: QueueMarks = { highBytes, lowBytes };
+    const subscriber = new Subscriber(sink, marks, this, tag, next && { ...next });
+    this.subscribers.add(subscriber);
+    return subscriber;
+  }
+
+  /** Where a subscriber begins that asked for `from`. */
+  private start(from: RequestBody<'attach'>['from'], { from: begun }: ResultOf<'attach'>): Subscriber['next'] {
+    if (!this.context.native) return from === 'now' ? this.order.position : (from ?? { stdout: 0, stderr: 0 });
+    if (from === 'now') {
+      if (!begun) throw malformedReply('attach', 'result.from: missing');
+      return begun;
+    }
+    const asked = from ?? { stdout: 0, stderr: 0 };
+    this.checkBegin(asked, begun);
+    return asked;
+  }
+
+  private checkBegin(asked: { stdout: number; stderr: number }, begun: ResultOf<'attach'>['from']): void {
+    if (begun && (begun.stdout > asked.stdout || begun.stderr > asked.stderr))
+      throw streamGap('the replay begins beyond the byte that was asked for');
+  }
+
+  private async reattach(subscriber: Subscriber): Promise<void> {
+    if (subscriber.state !== 'off' || this.closed) return;
+    const from = subscriber.next as { stdout: number; stderr: number };
+    const body = { name: this.name, sessionId: this.id, from: { ...from } };
+    const call = this.callAttach(body, undefined, (result, tag) => {
+      if (subscriber.state !== 'off') return;
+      this.checkBegin(from, result.from);
+      subscriber.resume(tag);
+    });
+    await call.result.catch((error: SandboxError) => subscriber.fail(error));
+  }
+
+  /** An attach; whatever becomes of it here, the daemon is told when nobody listens. */
+  private callAttach<T>(
+    body: RequestBody<'attach'>,
+    timeoutMs: number | null | undefined,
+    accept: (result: ResultOf<'attach'>, tag: number) => T,
+  ): Call<T> {
+    const { name, sessionId, stdin } = body;
+    const plain = { name, sessionId, ...(stdin !== undefined && { stdin }) };
+    return this.context.requests.call('attach', this.context.native ? body : plain, {
+      ...(timeoutMs !== undefined && { timeoutMs }),
+      accept: (result, tag) => {
+        if (result.sessionId !== this.id) throw malformedReply('attach', 'result.session_id: not the one asked for');
+        this.told = 'attached';
+        try {
+          return accept(result, tag);
+        } finally {
+          void this.sync();
+        }
+      },
+      late: (result) => {
+        if (result.sessionId === this.id) this.context.abandoned(this.id, name);
+      },
+    });
+  }
+
+  private deliver(stream: OutputStream, offset: number, data: Uint8Array, subscriber?: Subscriber): void {
+    if (subscriber) return subscriber.output(stream, offset, data, true);
+    for (const s of this.subscribers) {
+      if (s.next === undefined) s.startAt({ ...this.order.end, [stream]: offset });
+      s.output(stream, offset, data, false);
+    }
+  }
+
+  private ending(tag: number | undefined, end: (subscriber: Subscriber) => void, exited: boolean): void {
+    if (tag === undefined) {
+      this.order.ending(() => {
+        // Whoever has not caught up gets it again behind its replay.
+        const on = this.on();
+        const reached = on.filter((s) => s.caughtUp(this.order.end));
+        if (reached.length === on.length) this.told = 'detached';
+        if (exited) this.markExited();
+        reached.forEach(end);
+        this.forgetIfIdle();
+      });
+      return;
+    }
+    const subscriber = this.tagged(tag);
+    if (subscriber?.state !== 'on') return;
+    if (exited) this.markExited();
+    if (this.on().length === 1) this.told = 'detached';
+    if (subscriber.caughtUp(this.order.end)) end(subscriber);
+    else subscriber.fail(streamGap('a replay ended before the bytes that were seen live'));
+  }
+
+  private on(): Subscriber[] {
+    return [...this.subscribers].filter(({ state }) => state === 'on');
+  }
+
+  private markExited(): void {
+    this.exited = true;
+    this.stdin.exited();
+  }
+
+  private tagged(tag: number | undefined): Subscriber | undefined {
+    if (tag === undefined) return undefined;
+    for (const subscriber of this.subscribers) if (subscriber.tag === tag) return subscriber;
+    return undefined;
+  }
+
+  /** What the daemon should be told. */
+  private wanted(): 'attached' | 'held' | 'detached' {
+    if (this.closed) return this.told;
+    if (this.on().length > 0) return 'attached';
+    return this.subscribers.size > 0 && !this.exited ? 'held' : 'detached';
+  }
+
+  /** Tells the daemon when nobody here listens, or only such as cannot take more. */
+  private async sync(): Promise<void> {
+    const wanted = this.wanted();
+    if (wanted === this.told || wanted === 'attached') return;
+    await this.attachment.add(() => this.detach()).result;
+  }
+
+  private async detach(): Promise<void> {
+    const wanted = this.wanted();
+    if (wanted === this.told || wanted === 'attached') return;
+    this.told = wanted;
+    if (wanted === 'detached') this.order.detached();
+    const body = { name: this.name, sessionId: this.id, ...(wanted === 'held' && { hold: true }) };
+    await this.context.requests.call('detach', body, { accept: () => {} }).result.catch(() => {});
+  }
+
+  private forgetIfIdle(): void {
+    if (this.subscribers.size === 0 && this.lanes.every((lane) => lane.idle)) this.context.forget(this);
+  }
+}

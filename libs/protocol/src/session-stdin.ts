@@ -1,0 +1,91 @@
+import { SandboxError, type CallOptions } from '#libs/contract/core';
+import type { Lane, Turn } from './lanes.js';
+import { aborted, commandExited, detached } from './link-errors.js';
+import type { Call, PendingRequests } from './pending-requests.js';
+import type { Subscriber } from './subscriber.js';
+
+interface Write {
+  readonly op: 'stdin' | 'stdin_close';
+  readonly owner: Subscriber;
+  readonly turn: Turn<void>;
+  /** The effect when it ends here and now; what was not sent yet never will be. */
+  readonly giveUp: () => 'none' | 'unknown';
+}
+
+/** What is written to a session's stdin, in the order of the calls. */
+export class SessionStdin {
+  private readonly writes = new Set<Write>();
+  private over = false;
+
+  constructor(
+    private readonly sessionId: string,
+    private readonly lane: Lane,
+    private readonly requests: PendingRequests,
+  ) {}
+
+  async write(owner: Subscriber, name: string, data: Uint8Array, options: CallOptions = {}): Promise<void> {
+    if (this.over) throw commandExited();
+    const body = { name, sessionId: this.sessionId, data };
+    try {
+      await this.enqueue(owner, 'stdin', () => this.requests.call('stdin', body, { accept: () => {} }), options.signal);
+    } catch (error) {
+      throw isNotFound(error) ? commandExited() : error;
+    }
+  }
+
+  async close(owner: Subscriber, name: string, options: CallOptions = {}): Promise<void> {
+    if (this.over) return;
+    const body = { name, sessionId: this.sessionId };
+    const call = (): Call<void> => this.requests.call('stdin_close', body, { accept: () => {} });
+    try {
+      await this.enqueue(owner, 'stdin_close', call, options.signal);
+    } catch (error) {
+      if (!isNotFound(error) && !(error instanceof SandboxError && error.code === 'command_exited')) throw error;
+    }
+  }
+
+  /** The session's exit was seen. */
+  exited(): void {
+    this.over = true;
+    for (const { op, turn, giveUp } of this.writes) {
+      const effect = giveUp();
+      if (op === 'stdin') turn.reject(commandExited(effect));
+      else turn.resolve();
+    }
+  }
+
+  /** `owner` has left. */
+  leave(owner: Subscriber): void {
+    for (const write of this.writes) if (write.owner === owner) write.turn.reject(detached(write.giveUp()));
+  }
+
+  private async enqueue(
+    owner: Subscriber,
+    op: Write['op'],
+    send: () => Call<void>,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    if (signal?.aborted) throw aborted(signal, 'none');
+    let call: Call<void> | undefined;
+    const turn = this.lane.add(() => {
+      call = send();
+      return call.result;
+    });
+    const giveUp = (): 'none' | 'unknown' => (call === undefined || call.withdraw() ? 'none' : 'unknown');
+    const write = { op, owner, turn, giveUp };
+    // What was sent keeps its lane until it is answered: the next must not overtake it.
+    const onAbort = (): void => turn.reject(aborted(signal, giveUp()));
+    this.writes.add(write);
+    signal?.addEventListener('abort', onAbort);
+    try {
+      await turn.result;
+    } finally {
+      this.writes.delete(write);
+      signal?.removeEventListener('abort', onAbort);
+    }
+  }
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof SandboxError && error.code === 'not_found';
+}
