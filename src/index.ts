@@ -1,0 +1,54 @@
+export {
+  SANDBOX_CAPABILITIES,
+  SANDBOX_ERROR_CODES,
+  SANDBOX_ERROR_DETAILS,
+  SandboxAdapter,
+  SandboxError,
+  isTransient,
+  parseHandle,
+  withBackoff,
+} from '#libs/contract';
+export type {
+  AttachOptions,
+  BackoffOptions,
+  Bytes,
+  CallOptions,
+  Checkpoint,
+  CreateOptions,
+  ExecOptions,
+  ExecResult,
+  Exit,
+  ExitFrame,
+  FileContent,
+  FileEntry,
+  FileStat,
+  NetworkPolicy,
+  OutputFrame,
+  ProcessOptions,
+  SandboxCapability,
+  SandboxCommand,
+  SandboxEffect,
+  SandboxErrorCode,
+  SandboxErrorDetail,
+  SandboxErrorInit,
+  SandboxFrame,
+  SandboxHandle,
+  SandboxInfo,
+  SandboxSession,
+  SpawnOptions,
+  StreamOffsets,
+  TerminalSize,
+  TerminateOptions,
+  WriteFileOptions,
+} from '#libs/contract';
+export type { AsyncSettings, Definition, SettingsInput } from './common/index.js';
+export { SandboxModule } from './sandbox/sandbox.module.js';
+export type {
+  AdapterDefinition,
+  SandboxModuleAsyncOptions,
+  SandboxModuleOptions,
+  SandboxModuleStatic,
+} from './sandbox/sandbox.options.js';
+export { SandboxService } from './sandbox/sandbox.service.js';
+export { SandboxSettings } from './sandbox/sandbox.settings.js';
+export { getSandboxAdapterToken } from './sandbox/sandbox.tokens.js';

@@ -1,0 +1,174 @@
+import { Injectable, Module } from '@nestjs/common';
+import { ConfigModule, ConfigService } from '@nestjs/config';
+import { Test } from '@nestjs/testing';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import {
+  SandboxAdapter,
+  SandboxError,
+  sandboxHandle,
+  type ExecResult,
+  type SandboxCapability,
+  type SandboxCommand,
+  type SandboxHandle,
+  type SandboxInfo,
+} from '#libs/contract';
+import { SandboxModule } from './sandbox.module.js';
+import type { SandboxModuleOptions } from './sandbox.options.js';
+import { SandboxService } from './sandbox.service.js';
+import { SandboxSettings } from './sandbox.settings.js';
+import { getSandboxAdapterToken } from './sandbox.tokens.js';
+
+/** An adapter that does nothing, and says so. */
+@Injectable()
+class IdleAdapter extends SandboxAdapter {
+  override readonly capabilities = new Set<SandboxCapability>(['suspend']);
+  label = 'idle';
+
+  constructor() {
+    super('idle');
+  }
+
+  protected override async doCreate(name: string): Promise<SandboxHandle> {
+    return sandboxHandle(this.provider, name);
+  }
+  protected override async doGet(): Promise<SandboxInfo> {
+    return { status: 'running', raw: this.label };
+  }
+  protected override async doDestroy(): Promise<void> {}
+  protected override async doListAllNames(): Promise<string[]> {
+    return [this.label];
+  }
+  protected override async doWriteFile(): Promise<void> {}
+  protected override async doExec(): Promise<ExecResult> {
+    throw new SandboxError('not_supported');
+  }
+  protected override async doSpawn(): Promise<SandboxCommand> {
+    throw new SandboxError('not_supported');
+  }
+}
+
+const TOKEN = Symbol('an adapter of the host');
+
+function labelled(label: string): IdleAdapter {
+  return Object.assign(new IdleAdapter(), { label });
+}
+
+async function serviceWith(options: SandboxModuleOptions): Promise<SandboxService> {
+  const app = await Test.createTestingModule({ imports: [SandboxModule.forRoot(options)] }).compile();
+  return app.get(SandboxService);
+}
+
+async function settingsWith(options: SandboxModuleOptions): Promise<SandboxSettings> {
+  const app = await Test.createTestingModule({ imports: [SandboxModule.forRoot(options)] }).compile();
+  return app.get(SandboxSettings);
+}
+
+@Module({ providers: [{ provide: TOKEN, useValue: labelled('existing') }], exports: [TOKEN] })
+class HostModule {}
+
+afterEach(() => {
+  delete process.env['SANDBOX_RETRY_BASE_MS'];
+});
+
+describe('SandboxModule', () => {
+  test('takes adapters of all four kinds', async () => {
+    const service = await serviceWith({
+      imports: [HostModule],
+      adapters: {
+        by_class: IdleAdapter,
+        by_token: { useExisting: TOKEN },
+        by_value: { useValue: labelled('value') },
+        by_factory: { inject: [SandboxSettings], useFactory: (s: SandboxSettings) => labelled(`${s.retryBaseMs} ms`) },
+      },
+    });
+    expect(service.providers).toEqual(['by_class', 'by_token', 'by_value', 'by_factory']);
+    const labels = await Promise.all(service.providers.map((tag) => service.listAllNames(tag)));
+    expect(labels.flat()).toEqual(['idle', 'existing', 'value', '250 ms']);
+    await expect(service.create('by_class', 'one')).resolves.toEqual({ provider: 'by_class', name: 'one' });
+  });
+
+  test('lets a test replace one of them by its token', async () => {
+    const app = await Test.createTestingModule({
+      imports: [SandboxModule.forRoot({ adapters: { idle: IdleAdapter } })],
+    })
+      .overrideProvider(getSandboxAdapterToken('idle'))
+      .useValue(labelled('fake'))
+      .compile();
+    await expect(app.get(SandboxService).listAllNames('idle')).resolves.toEqual(['fake']);
+  });
+
+  test('gives each application instances of its own', async () => {
+    const adapters = { idle: IdleAdapter };
+    const [one, two] = await Promise.all([serviceWith({ adapters }), serviceWith({ adapters })]);
+    await one.create('idle', 'x');
+    expect(one).not.toBe(two);
+  });
+
+  test.each(['Idle', '1st', '', 'a-b', 'ä'])('does not start with the tag %p', async (tag) => {
+    await expect(serviceWith({ adapters: { [tag]: IdleAdapter } })).rejects.toThrow('[a-z][a-z0-9_]*');
+  });
+
+  test('does not start with one instance under two tags', async () => {
+    const shared = { useValue: new IdleAdapter() };
+    await expect(serviceWith({ adapters: { one: shared, two: shared } })).rejects.toThrow(
+      '"one" and "two" are one adapter instance; give each tag a provider of its own',
+    );
+  });
+
+  test.each([[undefined], [null], [{}]])('does not start with the adapter %p', async (value) => {
+    await expect(serviceWith({ adapters: { idle: { useFactory: () => value as never } } })).rejects.toThrow(
+      'the adapter "idle" is no SandboxAdapter',
+    );
+  });
+
+  test('is global only when asked', async () => {
+    @Module({ providers: [{ provide: 'user', inject: [SandboxService], useFactory: (s: SandboxService) => s }] })
+    class UserModule {}
+    const compile = (isGlobal?: boolean): Promise<unknown> =>
+      Test.createTestingModule({ imports: [SandboxModule.forRoot({ isGlobal }), UserModule] }).compile();
+    await expect(compile(true)).resolves.toBeDefined();
+    await expect(compile()).rejects.toThrow(/SandboxService/);
+  });
+});
+
+describe('the settings of SandboxModule', () => {
+  test('come from options before the environment before defaults', async () => {
+    expect((await settingsWith({})).retryBaseMs).toBe(250);
+    process.env['SANDBOX_RETRY_BASE_MS'] = '40';
+    expect((await settingsWith({ retryBaseMs: null })).retryBaseMs).toBe(40);
+    expect((await settingsWith({ retryBaseMs: 7 })).retryBaseMs).toBe(7);
+  });
+
+  test('can come from a factory, beside a ConfigModule of the host', async () => {
+    const app = await Test.createTestingModule({
+      imports: [
+        ConfigModule.forRoot({ isGlobal: true, ignoreEnvFile: true, load: [() => ({ retry: '70' })] }),
+        SandboxModule.forRootAsync({
+          inject: [ConfigService],
+          useFactory: async (config: ConfigService) => ({ retryBaseMs: config.get('retry') }),
+          adapters: { idle: IdleAdapter },
+        }),
+      ],
+    }).compile();
+    expect(app.get(SandboxSettings).retryBaseMs).toBe(70);
+    expect(app.get(SandboxService).providers).toEqual(['idle']);
+  });
+
+  test('see what a ConfigModule of the host has loaded', async () => {
+    const app = await Test.createTestingModule({
+      imports: [
+        SandboxModule.forRoot(),
+        ConfigModule.forRoot({ ignoreEnvFile: true, validate: () => ({ SANDBOX_RETRY_BASE_MS: 90 }) }),
+      ],
+    }).compile();
+    expect(app.get(SandboxSettings).retryBaseMs).toBe(90);
+  });
+
+  test('keep the application from starting when they are wrong', async () => {
+    process.env['SANDBOX_RETRY_BASE_MS'] = 'soon';
+    await expect(settingsWith({})).rejects.toThrow(
+      'Invalid SandboxSettings:\n  - retryBaseMs must not be greater than 60000, retryBaseMs must not be less than 1, ' +
+        'retryBaseMs must be an integer number (from SANDBOX_RETRY_BASE_MS)',
+    );
+  });
+});

@@ -1,0 +1,45 @@
+import { Module, type DynamicModule } from '@nestjs/common';
+import type { SandboxAdapter } from '#libs/contract';
+import { provideDefinition, provideSettings, type AsyncSettings, type SettingsInput } from '../common/index.js';
+import { AdapterRegistry } from './adapter-registry.js';
+import type { SandboxModuleAsyncOptions, SandboxModuleOptions, SandboxModuleStatic } from './sandbox.options.js';
+import { SandboxService } from './sandbox.service.js';
+import { SandboxSettings } from './sandbox.settings.js';
+import { getSandboxAdapterToken } from './sandbox.tokens.js';
+
+/** Provides {@link SandboxService} over a fixed map of adapters. */
+@Module({})
+export class SandboxModule {
+  static forRoot({ adapters, isGlobal, imports, ...settings }: SandboxModuleOptions = {}): DynamicModule {
+    return compose({ adapters, isGlobal, imports }, settings);
+  }
+
+  static forRootAsync({ adapters, isGlobal, imports, ...settings }: SandboxModuleAsyncOptions): DynamicModule {
+    return compose({ adapters, isGlobal, imports }, settings);
+  }
+}
+
+function compose(
+  { adapters = {}, isGlobal = false, imports = [] }: SandboxModuleStatic,
+  source: SettingsInput<SandboxSettings> | AsyncSettings<SandboxSettings>,
+): DynamicModule {
+  const tags = Object.keys(adapters);
+  const settings = provideSettings(SandboxSettings, 'nestjs-sandbox', source);
+  return {
+    module: SandboxModule,
+    global: isGlobal,
+    imports: [...imports, ...settings.imports],
+    providers: [
+      ...settings.providers,
+      ...Object.entries(adapters).map(([tag, adapter]) => provideDefinition(getSandboxAdapterToken(tag), adapter)),
+      {
+        provide: AdapterRegistry,
+        inject: tags.map(getSandboxAdapterToken),
+        useFactory: (...bound: SandboxAdapter[]) =>
+          new AdapterRegistry(bound.map((adapter, i) => [tags[i] as string, adapter])),
+      },
+      SandboxService,
+    ],
+    exports: [SandboxService, SandboxSettings, ...tags.map(getSandboxAdapterToken)],
+  };
+}
