@@ -16,14 +16,18 @@ export interface Edge extends Import {
   readonly to: string;
 }
 
-export function edgesOf(path: string, text: string): Edge[] {
+function edgesOf(path: string, text: string): Edge[] {
   return importsOf(path, text).map(({ specifier, line, typeOnly, reExport }) => {
     return { from: path, to: target(path, specifier), specifier, line, typeOnly, reExport };
   });
 }
 
-export function edges(files: Files): Edge[] {
-  return [...files].flatMap(([path, text]) => edgesOf(path, text));
+const known = new WeakMap<Files, readonly Edge[]>();
+
+export function edges(files: Files): readonly Edge[] {
+  const found = known.get(files) ?? [...files].flatMap(([path, text]) => edgesOf(path, text));
+  known.set(files, found);
+  return found;
 }
 
 function target(from: string, specifier: string): string {
