@@ -71,6 +71,6 @@ function bytesOf(frames: readonly SandboxFrame[], stream: 'stdout' | 'stderr'): 
   return Buffer.concat(frames.flatMap((frame) => (frame.type === stream ? [frame.data] : [])));
 }
 
-function exitOf({ type: _, ...exit }: SandboxFrame & { type: 'exit' }): Exit {
-  return exit;
+function exitOf({ exitCode, signal, startError }: Exit): Exit {
+  return { exitCode, ...(signal && { signal }), ...(startError !== undefined && { startError }) };
 }

@@ -1,8 +1,8 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { distFile } from './dist.js';
-import { RUNNER_TOKEN } from './nest-app.js';
 import { processesOf } from './processes.js';
+import { RUNNER_TOKEN } from './runners.js';
 import { tempDir } from './temp-dir.js';
 import { until } from './until.js';
 
@@ -48,7 +48,7 @@ export class DaemonProcess implements AsyncDisposable {
     env = {},
   }: DaemonProcessOptions): Promise<DaemonProcess> {
     const temporary = root === undefined ? await tempDir('root') : undefined;
-    const directory = root ?? (temporary?.path as string);
+    const directory = temporary?.path ?? root ?? '';
     const child = spawn(process.execPath, [distFile('apps/runner/src/main.js')], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: {

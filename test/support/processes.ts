@@ -40,6 +40,6 @@ export async function allGone(marker: string, withinMs = 20_000): Promise<void> 
 export async function appeared(marker: string, count = 1): Promise<number[]> {
   return until(`${count} processes have ${marker} on their command line`, async () => {
     const pids = await processesWith(marker);
-    return pids.length >= count && pids;
+    return pids.length >= count ? pids : undefined;
   });
 }

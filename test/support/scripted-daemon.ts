@@ -82,6 +82,13 @@ export class ScriptedDaemon {
     this.send({ id: request.id, ok: true, result });
   }
 
+  /** Resolves once the platform has handled everything that was sent before. */
+  async processed(): Promise<void> {
+    const pong = once(this.socket, 'pong');
+    this.socket.ping();
+    await settles('the pong', pong);
+  }
+
   async close(): Promise<void> {
     this.socket.terminate();
     await this.closed;

@@ -56,9 +56,9 @@ export class ScriptedPlatform {
     return `http://127.0.0.1:${(this.#http.address() as AddressInfo).port}`;
   }
 
-  /** The next daemon that dials in. */
-  peer(withinMs = 30_000): Promise<ScriptedPeer> {
-    return this.#peers.take('a daemon that dials in', () => true, withinMs);
+  /** The next daemon that dials in under that name. */
+  peer(name: string, withinMs = 40_000): Promise<ScriptedPeer> {
+    return this.#peers.take(`the daemon ${name} dials in`, (peer) => peer.name === name, withinMs);
   }
 
   async close(): Promise<void> {
@@ -92,6 +92,11 @@ export class ScriptedPeer {
       if ('stream' in frame) this.events.put(frame);
       else this.replies.put(frame);
     });
+  }
+
+  /** What the daemon called itself. */
+  get name(): string | null {
+    return new URL(this.request.url ?? '', 'http://localhost').searchParams.get('name');
   }
 
   /** Sends a request and gives the daemon's answer to it. */

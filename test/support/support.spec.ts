@@ -11,7 +11,7 @@ import { settles, until } from './until.js';
 describe('the field daemon', () => {
   async function connected(): Promise<{ platform: ScriptedPlatform; daemon: FieldDaemon; peer: ScriptedPeer }> {
     const platform = await ScriptedPlatform.listen();
-    const peer = platform.peer();
+    const peer = platform.peer('f');
     const daemon = await FieldDaemon.connect({
       url: platform.url,
       token: 't',
@@ -80,7 +80,7 @@ test('the scripted daemon sees the refusal and the close', async () => {
   expect(await ScriptedDaemon.refusal({ url: platform.url, name: 'x' })).toBe(401);
   platform.refuse = undefined;
   const daemon = await ScriptedDaemon.connect({ url: platform.url, name: 'x' });
-  (await platform.peer()).socket.close(4404, 'gone');
+  (await platform.peer('x')).socket.close(4404, 'gone');
   expect(await daemon.closed).toEqual({ code: 4404, reason: 'gone' });
   await platform.close();
 });
@@ -88,7 +88,7 @@ test('the scripted daemon sees the refusal and the close', async () => {
 describe('the proxy', () => {
   async function wired(
     bytesPerSecond?: number,
-  ): Promise<{ proxy: TcpProxy; near: Socket; far: Socket; close(): Promise<void> }> {
+  ): Promise<{ proxy: TcpProxy; near: Socket; far: Socket; close: () => Promise<void> }> {
     const server = createServer({ allowHalfOpen: true });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const proxy = await TcpProxy.listen((server.address() as AddressInfo).port);

@@ -7,7 +7,7 @@ export async function until<T>(
   const deadline = performance.now() + withinMs;
   for (;;) {
     const value = await probe();
-    if (value) return value as NonNullable<T>;
+    if (value) return value;
     if (performance.now() > deadline) throw new Error(`waited ${withinMs} ms in vain until ${what}`);
     await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
