@@ -19,27 +19,35 @@ const INHERITED = new Set([
 /** Where programs are looked for when neither the daemon nor the request has a PATH. */
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
+export type Variables = readonly (readonly [name: string, value: string])[];
+
 export interface EnvironmentOf {
   readonly sessionId: string;
   /** The sandbox: HOME. */
   readonly sandbox: string;
   /** The working directory: PWD. */
   readonly directory: string;
+  /** What every command gets from the daemon. */
+  readonly inherited: Variables;
   /** The request's own variables. They win, except over the markers. */
-  readonly env: readonly (readonly [name: string, value: string])[];
+  readonly env: Variables;
+}
+
+/** The allow-list of the daemon's own variables: neither its token nor its settings reach a command. */
+export function inheritedVariables(env: NodeJS.ProcessEnv = process.env): Variables {
+  return Object.entries(env).flatMap(([name, value]) =>
+    value !== undefined && (INHERITED.has(name) || name.startsWith('LC_')) ? [[name, value] as const] : [],
+  );
 }
 
 /**
- * The environment of a command: an allow-list of the daemon's own, so that neither its token nor its settings reach a
- * command, then what belongs to the sandbox, then what was asked for.
+ * The environment of a command: what is inherited, then what belongs to the sandbox, then what was asked for.
  *
  * @throws {SandboxError} `invalid` / `argument`
  */
-export function commandEnvironment(of: EnvironmentOf, inherited: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
+export function commandEnvironment(of: EnvironmentOf): NodeJS.ProcessEnv {
   const result = Object.create(null) as NodeJS.ProcessEnv;
-  for (const [name, value] of Object.entries(inherited)) {
-    if (INHERITED.has(name) || name.startsWith('LC_')) result[name] = value;
-  }
+  for (const [name, value] of of.inherited) result[name] = value;
   result['HOME'] = of.sandbox;
   result['PWD'] = of.directory;
   result['PATH'] = `${join(of.sandbox, '.local', 'bin')}:${result['PATH'] || DEFAULT_PATH}`;

@@ -59,7 +59,10 @@ export class FifoPool {
   async #make(): Promise<void> {
     const paths = Array.from({ length: BATCH }, () => join(this.directory, `fifo-${(this.#made += 1)}`));
     try {
-      await run('mkfifo', ['-m', '600', ...paths], { timeout: MKFIFO_TIMEOUT_MS });
+      await run('mkfifo', ['-m', '600', ...paths], {
+        timeout: MKFIFO_TIMEOUT_MS,
+        env: { PATH: process.env['PATH'], LC_ALL: 'C' },
+      });
     } catch (cause) {
       await Promise.all(paths.map(async (path) => await rm(path, { force: true })));
       const full = isDiskFull(cause) || String((cause as { stderr?: unknown }).stderr).includes('No space left');

@@ -1,6 +1,7 @@
 import { closeSync, mkdirSync, openSync, unlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StreamOffsets } from '#libs/contract/core';
+import { errnoOf } from './errors.js';
 import { HEADER_BYTES, encodeEnd, writeHeader, type Stream } from './journal-record.js';
 import { notBeyond, segmentName, type SegmentStart } from './journal-segment.js';
 import type { SessionEnd } from './keeper.js';
@@ -19,7 +20,7 @@ export class JournalWriter {
     readonly directory: string,
     private readonly segmentBytes: number,
   ) {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeDirectory(directory);
     this.#begin();
   }
 
@@ -87,5 +88,15 @@ export class JournalWriter {
     this.close();
     this.#fd = fd;
     this.#segments.push(start);
+  }
+}
+
+/** Its parent is nearly always there, and looking for it first costs more than making it after all. */
+function makeDirectory(directory: string): void {
+  try {
+    mkdirSync(directory, { mode: 0o700 });
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw error;
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
   }
 }

@@ -1,8 +1,28 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { execFileSync, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { JournalReader, LocalKeeper, type SessionEnd, type SessionSpec } from './index.js';
+import type { SandboxError } from '#libs/contract/core';
+import {
+  JournalReader,
+  LocalKeeper,
+  RootLockedError,
+  type KeeperLimits,
+  type SessionEnd,
+  type SessionSpec,
+} from './index.js';
 
 let root: string;
 let keeper: LocalKeeper;
@@ -54,6 +74,52 @@ async function outcome(id: string): Promise<Outcome> {
   return { stdout: Buffer.concat(output.stdout), stderr: Buffer.concat(output.stderr), end: view.ended! };
 }
 
+async function reopen(limits: Partial<KeeperLimits>): Promise<void> {
+  await keeper.close();
+  keeper = await LocalKeeper.open({ root, limits });
+}
+
+async function start(script: string, spec: Partial<SessionSpec> = {}): Promise<string> {
+  const { id } = await keeper.start({ sandbox: 'box', cmd: 'sh', args: ['-c', script], env: [], ...spec });
+  return id;
+}
+
+/** Waits until the session has written `bytes`. */
+async function written(id: string, bytes: number): Promise<void> {
+  const enough = async () => {
+    const { offsets, ended: end } = await keeper.journal('box', id);
+    return offsets.stdout + offsets.stderr >= bytes || end !== undefined;
+  };
+  if (await enough()) return;
+  await new Promise<void>((resolve) => {
+    const off = keeper.onTail(({ id: grown, offsets }) => {
+      if (grown !== id || offsets.stdout + offsets.stderr < bytes) return;
+      off();
+      resolve();
+    });
+  });
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+/** Live processes, zombies aside, that carry `text` in their environment. */
+function processesWith(text: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/environ`, 'latin1').includes(text);
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
+}
+
+const openFiles = () => readdirSync('/proc/self/fd').length;
+
 async function run(cmd: string, args: string[], spec: Partial<SessionSpec> = {}): Promise<Outcome> {
   const { id } = await keeper.start({ sandbox: 'box', cmd, args, env: [], ...spec });
   const result = await outcome(id);
@@ -69,30 +135,69 @@ describe('a command', () => {
     expect([String(stdout), String(stderr), end]).toEqual(['out', 'err', { exit: { exitCode: 7 } }]);
   });
 
+  test('writes both streams to one with stderrToStdout, in its own order', async () => {
+    const { stdout, stderr } = await sh('printf 1; printf 2 >&2; printf 3', { stderrToStdout: true });
+    expect([String(stdout), stderr.length]).toEqual(['123', 0]);
+  });
+
   test('can open /dev/stdout', async () => {
     const { stdout } = await sh('echo x >/dev/stdout; echo y | tee /dev/stderr');
     expect(String(stdout)).toBe('x\ny\n');
   });
 
-  test('ends although a background process holds its output', async () => {
-    const { stdout, end } = await sh('sleep 60 & echo hi');
+  test('keeps arbitrary bytes of both streams', async () => {
+    const script = 'head -c 1000000 /dev/urandom >a; head -c 1000000 /dev/urandom >b; cat a; cat b >&2';
+    const { stdout, stderr } = await sh(script);
+    const hash = (data: Buffer) => createHash('sha256').update(data).digest('hex');
+    expect(hash(stdout)).toBe(hash(readFileSync(join(root, 'box', 'a'))));
+    expect(hash(stderr)).toBe(hash(readFileSync(join(root, 'box', 'b'))));
+  });
+
+  test('ends although a background process holds its output, which is not killed by it', async () => {
+    const before = performance.now();
+    const { stdout, end } = await sh('(sleep 0.6; echo late; echo late; touch survived) & echo hi');
+    expect(performance.now() - before).toBeLessThan(1_000);
     expect([String(stdout), end]).toEqual(['hi\n', { exit: { exitCode: 0 } }]);
+    await until(() => existsSync(join(root, 'box', 'survived')));
+  });
+
+  const DEADLY = ['HUP', 'INT', 'QUIT', 'ILL', 'TRAP', 'ABRT', 'BUS', 'FPE', 'KILL', 'USR1', 'SEGV', 'USR2', 'PIPE'];
+  test.each([...DEADLY, 'ALRM', 'TERM', 'XCPU', 'XFSZ', 'VTALRM', 'PROF'])('killed by %s says so', async (name) => {
+    const signal = `SIG${name}` as NodeJS.Signals;
+    const { end } = await sh(`ulimit -c 0; kill -${name} $$`);
+    expect(end).toEqual({ exit: { exitCode: 128 + constants.signals[signal], signal } });
+  });
+
+  test('runs in the sandbox with a clean environment', async () => {
+    process.env['KEEPER_SPEC_TOKEN'] = 'secret';
+    const { stdout } = await sh('pwd; env', {
+      env: [
+        ['A', 'b=c'],
+        ['SANDBOX_SESSION', 'forged'],
+      ],
+    });
+    delete process.env['KEEPER_SPEC_TOKEN'];
+    const lines = String(stdout).split('\n');
+    expect(lines).toEqual(expect.arrayContaining([join(root, 'box'), `HOME=${join(root, 'box')}`, 'A=b=c']));
+    expect(lines.some((line) => /^SANDBOX_SESSION=s-[0-9a-f]{32}$/.test(line))).toBe(true);
+    expect(String(stdout)).not.toContain('secret');
+    expect(String(stdout)).not.toContain('NODE_OPTIONS');
   });
 
   test.each([
-    ['KILL', 137],
-    ['TERM', 143],
-    ['SEGV', 139],
-    ['INT', 130],
-  ])('killed by %s exits %i', async (signal, exitCode) => {
-    const { end } = await sh(`kill -${signal} $$`);
-    expect(end).toEqual({ exit: { exitCode, signal: `SIG${signal}` } });
+    ['~/sub', 'sub'],
+    ['/home/sprite/sub', 'sub'],
+    ['sub', 'sub'],
+    ['~', ''],
+  ])('runs in dir %s', async (dir, below) => {
+    mkdirSync(join(root, 'box', 'sub'));
+    expect(String((await sh('pwd', { dir })).stdout)).toBe(`${join(root, 'box', below)}\n`);
   });
 
-  test('is not found', async () => {
-    expect((await run('no-such-cmd', [])).end).toEqual({
-      exit: { exitCode: 127, startError: 'no-such-cmd: not found' },
-    });
+  test('gets its arguments unchanged', async () => {
+    const args = ['/home/sprite/x', '~', 's#/home/sprite#Q#', '', 'ä\n'];
+    const { stdout } = await run('printf', ['%s|', ...args]);
+    expect(String(stdout)).toBe(`${args.join('|')}|`);
   });
 
   test('loses none of 5 000 000 bytes, a hundred times', async () => {
@@ -107,7 +212,9 @@ describe('a command', () => {
     }
   });
 
-  test('runs 2 000 times, 50 at a time', async () => {
+  test('runs 2 000 times, 50 at a time, and leaves nothing open', async () => {
+    const files = openFiles();
+    const timers = process.getActiveResourcesInfo().length;
     let left = 2_000;
     const worker = async () => {
       while (left > 0) {
@@ -118,13 +225,476 @@ describe('a command', () => {
     };
     await Promise.all(Array.from({ length: 50 }, worker));
     expect(keeper.stats()).toEqual({ running: 0, sessions: 0 });
+    await until(() => openFiles() <= files && process.getActiveResourcesInfo().length <= timers);
+    await until(() => readdirSync(join(root, '.runner', 'sessions', 'box')).length === 0);
   });
 });
 
-test('destroy removes the directory and everything that runs', async () => {
-  const { id } = await keeper.start({ sandbox: 'box', cmd: 'sh', args: ['-c', 'setsid sleep 60 & sleep 60'], env: [] });
-  await keeper.destroy('box');
-  expect(existsSync(join(root, 'box'))).toBe(false);
-  await expect(keeper.journal('box', id)).rejects.toMatchObject({ code: 'not_found' });
-  await expect(keeper.get('box')).rejects.toMatchObject({ code: 'not_found' });
+describe('a program that cannot be started', () => {
+  beforeEach(() => {
+    const box = join(root, 'box');
+    writeFileSync(join(box, 'plain'), 'echo x');
+    writeFileSync(join(box, 'script'), '#!/no/such/interpreter\n', { mode: 0o755 });
+    writeFileSync(join(box, 'elf'), Buffer.concat([Buffer.from('\x7fELF'), Buffer.alloc(60, 0xee)]), { mode: 0o755 });
+    mkdirSync(join(box, 'folder'));
+  });
+
+  test.each([
+    ['no-such-cmd', 127, 'no-such-cmd: not found'],
+    ['./missing', 127, './missing: not found'],
+    ['./plain', 126, './plain: permission denied'],
+    ['./folder', 126, './folder: is a directory'],
+    ['./script', 127, './script: its interpreter was not found'],
+    ['./elf', 126, './elf: wrong executable format'],
+    ['./plain/x', 127, './plain/x: not found'],
+  ])('%s ends with %i', async (cmd, exitCode, startError) => {
+    expect(await run(cmd, [])).toEqual({
+      stdout: Buffer.alloc(0),
+      stderr: Buffer.alloc(0),
+      end: { exit: { exitCode, startError } },
+    });
+  });
 });
+
+describe('a start is refused', () => {
+  test.each<[string, Partial<SessionSpec>, string, string]>([
+    ['a NUL in an argument', { args: ['a\0b'] }, 'invalid', 'argument'],
+    ['a NUL in the program', { cmd: 'a\0b' }, 'invalid', 'argument'],
+    ['no program', { cmd: '' }, 'invalid', 'argument'],
+    ['a NUL in a value', { env: [['A', 'a\0b']] }, 'invalid', 'argument'],
+    ['an empty name', { env: [['', 'x']] }, 'invalid', 'argument'],
+    ['a name with =', { env: [['A=B', 'x']] }, 'invalid', 'argument'],
+    ['a name with a space', { env: [['A B', 'x']] }, 'invalid', 'argument'],
+    ['a NUL in dir', { dir: 'a\0b' }, 'invalid', 'argument'],
+    ['a missing dir', { dir: 'nope' }, 'invalid', 'no_such_directory'],
+    ['a dir that is a file', { dir: '/etc/passwd' }, 'invalid', 'no_such_directory'],
+    ['an argument of 200 KB', { args: ['x'.repeat(200_000)] }, 'invalid', 'argument_list_too_long'],
+    ['3 MB of environment', { env: manyVariables() }, 'invalid', 'argument_list_too_long'],
+    ['a timeout of 0', { timeoutMs: 0 }, 'invalid', 'argument'],
+    ['a timeout that is no number', { timeoutMs: Number.NaN }, 'invalid', 'argument'],
+    ['a name that leaves the root', { sandbox: '../box' }, 'invalid', 'argument'],
+  ])('%s', async (_, spec, code, detail) => {
+    await run('true', []);
+    const files = openFiles();
+    const refused = keeper.start({ sandbox: 'box', cmd: 'echo', args: [], env: [], ...spec });
+    await expect(refused).rejects.toMatchObject({ code, detail, effect: 'none' });
+    expect(keeper.stats()).toEqual({ running: 0, sessions: 0 });
+    await until(() => openFiles() <= files);
+    expect((await run('true', [])).end).toEqual({ exit: { exitCode: 0 } });
+  });
+
+  test('no such sandbox', async () => {
+    const refused = keeper.start({ sandbox: 'other', cmd: 'true', args: [], env: [] });
+    await expect(refused).rejects.toMatchObject({ code: 'not_found', effect: 'none' });
+  });
+
+  test('more than may run', async () => {
+    await reopen({ runningSessions: 2 });
+    await start('sleep 60');
+    await start('sleep 60');
+    await expect(start('true')).rejects.toMatchObject({ code: 'unavailable', detail: 'session_limit', effect: 'none' });
+  });
+});
+
+describe('stdin', () => {
+  test('is empty unless it was asked for', async () => {
+    expect(String((await sh('cat; echo end')).stdout)).toBe('end\n');
+    const id = await start('sleep 60');
+    await expect(keeper.write('box', id, 'next', Buffer.from('x'))).rejects.toMatchObject({
+      code: 'invalid',
+      detail: 'stdin_not_open',
+    });
+  });
+
+  test('arrives whole and in the order of the calls, EOF last', async () => {
+    const { id } = await keeper.start({ sandbox: 'box', cmd: 'cat', args: [], env: [], stdin: true });
+    const chunks = Array.from({ length: 1_000 }, (_, i) =>
+      Buffer.from(i % 100 === 0 ? `${i}`.repeat(100_000) : `${i};`),
+    );
+    const writes = chunks.map(async (chunk) => await keeper.write('box', id, 'next', chunk));
+    await keeper.closeStdin('box', id);
+    await keeper.closeStdin('box', id);
+    const applied = await Promise.all(writes);
+    const whole = Buffer.concat(chunks);
+    expect(applied.at(-1)).toEqual({ applied: whole.length });
+    const { stdout, end } = await outcome(id);
+    expect([stdout.equals(whole), end]).toEqual([true, { exit: { exitCode: 0 } }]);
+    await keeper.closeStdin('box', id);
+    await expect(keeper.write('box', id, 'next', Buffer.from('x'))).rejects.toMatchObject({ code: 'command_exited' });
+  });
+
+  test('is written once though a write is repeated', async () => {
+    const { id } = await keeper.start({ sandbox: 'box', cmd: 'cat', args: [], env: [], stdin: true });
+    expect(await keeper.write('box', id, 0, Buffer.from('abc'))).toEqual({ applied: 3 });
+    expect(await keeper.write('box', id, 0, Buffer.from('abc'))).toEqual({ applied: 3 });
+    expect(await keeper.write('box', id, 1, Buffer.from('bcd'))).toEqual({ applied: 4 });
+    await expect(keeper.write('box', id, 9, Buffer.from('x'))).rejects.toMatchObject({ detail: 'offset_beyond_end' });
+    await keeper.closeStdin('box', id);
+    await expect(keeper.write('box', id, 'next', Buffer.from('x'))).rejects.toMatchObject({ detail: 'stdin_closed' });
+    expect(String((await outcome(id)).stdout)).toBe('abcd');
+  });
+
+  test('that nobody reads fails with the exit', async () => {
+    const id = await start('read line; exit 5', { stdin: true });
+    const writes = Array.from(
+      { length: 50 },
+      async () => await keeper.write('box', id, 'next', Buffer.alloc(1 << 20, '\n')),
+    );
+    const results = await Promise.allSettled(writes);
+    const codes = results.flatMap((result) =>
+      result.status === 'rejected' ? [(result.reason as SandboxError).code] : [],
+    );
+    expect([...new Set(codes)]).toEqual(['command_exited']);
+    expect(results.at(-1)?.status).toBe('rejected');
+    expect((await outcome(id)).end).toEqual({ exit: { exitCode: 5 } });
+  });
+
+  test('that the process closed fails while it lives', async () => {
+    const id = await start('exec 0<&-; echo closed; sleep 60', { stdin: true });
+    await written(id, 7);
+    const write = async () => await keeper.write('box', id, 'next', Buffer.alloc(1 << 20));
+    await expect(write()).rejects.toMatchObject({ code: 'write_failed' });
+    await expect(write()).rejects.toMatchObject({ code: 'write_failed' });
+    await keeper.closeStdin('box', id);
+    expect(await keeper.stop('box', id, { graceMs: 1_000 })).toEqual({ gone: true });
+  });
+
+  test('that is never read does not hinder a destroy', async () => {
+    const id = await start('exec sleep 60', { stdin: true });
+    const pending = keeper.write('box', id, 'next', Buffer.alloc(1 << 20)).catch((error: unknown) => error);
+    await keeper.destroy('box');
+    expect(await pending).toMatchObject({ code: 'command_exited' });
+  });
+});
+
+describe('limits of a session', () => {
+  test('a timeout ends the whole group', async () => {
+    const { end } = await sh('(sleep 1; touch late) & wait', { timeoutMs: 100 });
+    expect(end).toEqual({ exit: { exitCode: 143, signal: 'SIGTERM' }, stoppedBy: 'timeout', gone: true });
+    expect(processesWith(`SANDBOX_DIRECTORY=${join(root, 'box')}`)).toEqual([]);
+  });
+
+  test('a process that ignores TERM is killed', async () => {
+    await reopen({ limitGraceMs: 200 });
+    const { end } = await sh("trap '' TERM; while :; do sleep 0.05; done", { timeoutMs: 200 });
+    expect(end).toEqual({ exit: { exitCode: 137, signal: 'SIGKILL' }, stoppedBy: 'timeout', gone: true });
+  });
+
+  test('too much output ends it', async () => {
+    const { stdout, end } = await run('yes', [], { maxOutputBytes: 100_000 });
+    expect(end).toEqual({ exit: { exitCode: 143, signal: 'SIGTERM' }, stoppedBy: 'output_limit', gone: true });
+    expect(stdout.length).toBeGreaterThan(100_000);
+    expect(stdout.length).toBeLessThanOrEqual(100_000 + 65_536);
+  });
+
+  test('as much output as allowed is no excess', async () => {
+    const { stdout, end } = await sh('printf 12345', { maxOutputBytes: 5 });
+    expect([String(stdout), end]).toEqual(['12345', { exit: { exitCode: 0 } }]);
+  });
+});
+
+describe('stop', () => {
+  test.each([
+    ['one that ignores TERM', "trap '' TERM; echo up; while :; do sleep 0.05; done"],
+    ['one that left its group', 'setsid sleep 60 & echo up; wait'],
+    ['one that cleared its environment', 'env -i sleep 60 & echo up; wait'],
+    ['one that stopped itself', 'echo up; kill -STOP $$'],
+  ])('%s', async (_, script) => {
+    const id = await start(script);
+    await written(id, 3);
+    expect(await keeper.stop('box', id, { graceMs: 300 })).toEqual({ gone: true });
+    expect(processesWith(`SANDBOX_SESSION=${id}`)).toEqual([]);
+    await ended(id);
+    expect(await keeper.stop('box', id, { graceMs: 300 })).toEqual({ gone: true });
+  });
+
+  test('sends the signal that was asked for', async () => {
+    const id = await start('trap "exit 9" USR1; echo up; while :; do sleep 0.02; done');
+    await written(id, 3);
+    expect(await keeper.stop('box', id, { signal: 'SIGUSR1', graceMs: 5_000 })).toEqual({ gone: true });
+    expect((await outcome(id)).end).toEqual({ exit: { exitCode: 9 } });
+  });
+
+  test('needs the right sandbox', async () => {
+    await keeper.create('other');
+    const id = await start('sleep 60');
+    const refusals = ['stop', 'journal', 'write', 'closeStdin', 'forget'].map((call) => {
+      const calls: Record<string, () => Promise<unknown>> = {
+        stop: async () => await keeper.stop('other', id, { graceMs: 1 }),
+        journal: async () => await keeper.journal('other', id),
+        write: async () => await keeper.write('other', id, 'next', Buffer.from('x')),
+        closeStdin: async () => await keeper.closeStdin('other', id),
+        forget: async () => await keeper.forget('other', id),
+      };
+      return calls[call]!();
+    });
+    for (const refusal of refusals) await expect(refusal).rejects.toMatchObject({ code: 'not_found', effect: 'none' });
+    expect((await keeper.journal('box', id)).ended).toBeUndefined();
+  });
+});
+
+describe('list', () => {
+  test('shows running detachable sessions, newest first', async () => {
+    const first = await start('sleep 60', { detachable: true });
+    await start('sleep 60');
+    const last = await start('sleep 61', { detachable: true });
+    const ends = await start('true', { detachable: true });
+    await ended(ends);
+    const sessions = await keeper.list('box');
+    expect(sessions.map(({ id, command, tty }) => [id, command, tty])).toEqual([
+      [last, 'sh -c sleep 61', false],
+      [first, 'sh -c sleep 60', false],
+    ]);
+    expect(new Date(sessions[0]!.createdAt).toISOString()).toBe(sessions[0]!.createdAt);
+    await expect(keeper.list('other')).rejects.toMatchObject({ code: 'not_found' });
+  });
+});
+
+describe('the cap of a journal', () => {
+  const TINY = { segmentBytes: 64 * 1024, journalBytes: 256 * 1024 };
+
+  test('blocks the process until the reader has advanced', async () => {
+    await reopen(TINY);
+    const id = await start('head -c 5000000 /dev/zero | tr "\\0" a; echo; exit 3');
+    let view = await keeper.journal('box', id);
+    const reader = await JournalReader.open(view, 'oldest');
+    let bytes = 0;
+    while (!view.ended || reader.position < view.position) {
+      const records = await reader.read(view.position, 32 * 1024);
+      for (const record of records) if (record.type !== 'end') bytes += record.data.length;
+      keeper.reach('box', id, reader.offsets);
+      view = await keeper.journal('box', id);
+      expect(view.offsets.stdout - view.oldest.stdout).toBeLessThan(256 * 1024 + 128 * 1024);
+      if (records.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    await reader.close();
+    expect([bytes, view.ended]).toEqual([5_000_001, { exit: { exitCode: 3 } }]);
+  });
+
+  test('evicts the oldest while nobody reads', async () => {
+    await reopen(TINY);
+    const id = await start('head -c 5000000 /dev/zero');
+    keeper.reach('box', id, 'detached');
+    await ended(id);
+    const view = await keeper.journal('box', id);
+    expect([view.offsets.stdout, view.ended]).toEqual([5_000_000, { exit: { exitCode: 0 } }]);
+    expect(view.oldest.stdout).toBeGreaterThan(4_500_000);
+    await expect(JournalReader.open(view, { stdout: 0, stderr: 0 })).rejects.toMatchObject({
+      code: 'truncated',
+      detail: 'replay_evicted',
+      cause: { oldest: view.oldest },
+    });
+    const { stdout } = await outcome(id);
+    expect(stdout.length).toBe(5_000_000 - view.oldest.stdout);
+  });
+
+  test('on hold blocks, and a stop still ends it with its measured exit', async () => {
+    await reopen(TINY);
+    const id = await start('head -c 5000000 /dev/zero');
+    keeper.reach('box', id, 'hold');
+    await written(id, 256 * 1024);
+    const { offsets } = await keeper.journal('box', id);
+    expect(await keeper.stop('box', id, { graceMs: 1_000 })).toEqual({ gone: true });
+    await ended(id);
+    const view = await keeper.journal('box', id);
+    expect(view.oldest).toEqual({ stdout: 0, stderr: 0 });
+    expect(view.offsets.stdout - offsets.stdout).toBeLessThanOrEqual(256 * 1024);
+    expect(view.ended).toEqual({ exit: { exitCode: 143, signal: 'SIGTERM' } });
+  });
+
+  test('of a sandbox drops ended sessions that nobody reads', async () => {
+    await reopen({ segmentBytes: 64 * 1024, sandboxJournalBytes: 500_000 });
+    const first = await start('head -c 300000 /dev/zero');
+    await ended(first);
+    const second = await start('head -c 400000 /dev/zero');
+    await written(second, 150_000);
+    expect((await keeper.journal('box', second)).ended).toBeUndefined();
+    keeper.reach('box', first, 'detached');
+    await ended(second);
+    await expect(keeper.journal('box', first)).rejects.toMatchObject({ code: 'not_found' });
+    expect((await outcome(second)).stdout.length).toBe(400_000);
+  });
+
+  test('keeps so many ended sessions that nobody reads', async () => {
+    await reopen({ finishedSessions: 2 });
+    const ids: string[] = [];
+    for (let i = 0; i < 4; i += 1) {
+      const id = await start('echo x');
+      keeper.reach('box', id, 'detached');
+      await ended(id);
+      ids.push(id);
+    }
+    expect(keeper.stats().sessions).toBe(2);
+    await expect(keeper.journal('box', ids[1]!)).rejects.toMatchObject({ code: 'not_found' });
+    expect(String((await outcome(ids[2]!)).stdout)).toBe('x\n');
+  });
+});
+
+describe('a sandbox', () => {
+  test.each(['', '.', '..', '.hidden', 'a/b', '../x', 'a\0', 'ä', 'x'.repeat(129)])('is not named %j', async (name) => {
+    await expect(keeper.create(name)).rejects.toMatchObject({ code: 'invalid', detail: 'argument' });
+    await expect(keeper.destroy(name)).rejects.toMatchObject({ code: 'invalid', detail: 'argument' });
+  });
+
+  test('is made once, private, and listed', async () => {
+    await keeper.create('box');
+    await keeper.create('b2');
+    expect(statSync(join(root, 'box')).mode & 0o777).toBe(0o700);
+    expect((await keeper.names()).toSorted()).toEqual(['b2', 'box']);
+    expect(await keeper.get('box')).toEqual({ status: 'running', path: join(root, 'box') });
+  });
+
+  test('is suspended after its exits were announced, and woken by a start', async () => {
+    const id = await start('sleep 60');
+    let announced: SessionEnd | undefined;
+    keeper.onTail((tail) => (announced = tail.ended));
+    await keeper.suspend('box');
+    expect(announced).toEqual({ exit: { exitCode: 143, signal: 'SIGTERM' } });
+    expect((await keeper.get('box')).status).toBe('suspended');
+    expect((await outcome(id)).end).toEqual(announced);
+    expect((await sh('true')).end).toEqual({ exit: { exitCode: 0 } });
+    expect((await keeper.get('box')).status).toBe('running');
+    await expect(keeper.suspend('none')).rejects.toMatchObject({ code: 'not_found' });
+    await expect(keeper.resume('none')).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('is destroyed with everything that writes in it, twice at once', async () => {
+    const outside = mkdtempSync(join(tmpdir(), 'outside-'));
+    writeFileSync(join(outside, 'kept'), 'x');
+    symlinkSync(outside, join(root, 'box', 'link'));
+    const writing = 'i=0; while :; do i=$((i+1)); mkdir -p d$i; echo x >d$i/f; done';
+    const scripts = [writing, `setsid sh -c '${writing}' & echo`, 'mkdir ro; touch ro/x; chmod 500 ro; sleep 60'];
+    await Promise.all(scripts.map(async (script) => await start(script)));
+    await until(() => readdirSync(join(root, 'box')).length > 20);
+    const destroyed = Promise.all([keeper.destroy('box'), keeper.destroy('box')]);
+    await expect(start('touch resurrected')).rejects.toMatchObject({ code: 'not_found', effect: 'none' });
+    await destroyed;
+    expect(existsSync(join(root, 'box'))).toBe(false);
+    expect(readdirSync(join(root, '.runner', 'trash'))).toEqual([]);
+    expect(processesWith(`SANDBOX_DIRECTORY=${join(root, 'box')}`)).toEqual([]);
+    expect(readFileSync(join(outside, 'kept'), 'utf8')).toBe('x');
+    rmSync(outside, { recursive: true });
+    await keeper.destroy('box');
+    expect(keeper.stats()).toEqual({ running: 0, sessions: 0 });
+  });
+
+  test('is destroyed together with what forgotten commands left running', async () => {
+    await sh('sleep 60 & setsid sleep 60 & echo');
+    expect(processesWith(`SANDBOX_DIRECTORY=${join(root, 'box')}`)).toHaveLength(2);
+    await keeper.destroy('box');
+    expect(processesWith(`SANDBOX_DIRECTORY=${join(root, 'box')}`)).toEqual([]);
+  });
+});
+
+describe('the root', () => {
+  test('is held by one keeper', async () => {
+    const second = LocalKeeper.open({ root });
+    await expect(second).rejects.toThrow(RootLockedError);
+    await expect(second).rejects.toMatchObject({ root, pid: process.pid });
+  });
+
+  test('is private, and left clean', async () => {
+    await start('sleep 60');
+    await keeper.close();
+    await keeper.close();
+    expect(statSync(root).mode & 0o777).toBe(0o700);
+    expect(readdirSync(join(root, '.runner', 'tmp'))).toEqual([]);
+    expect(existsSync(join(root, '.runner', 'sessions'))).toBe(false);
+    expect(processesWith(`SANDBOX_DIRECTORY=${join(root, 'box')}`)).toEqual([]);
+    await expect(keeper.get('box')).rejects.toMatchObject({ code: 'unavailable', effect: 'none' });
+    keeper = await LocalKeeper.open({ root });
+    expect(await keeper.names()).toEqual(['box']);
+  });
+
+  test('loses what a daemon that was killed left running', async () => {
+    await keeper.close();
+    const runner = join(root, '.runner');
+    for (const name of readdirSync(runner)) if (name.startsWith('lock.')) rmSync(join(runner, name));
+    writeFileSync(join(runner, 'lock.7'), JSON.stringify({ pid: process.pid, startTime: '1', bootId: 'another' }));
+    const old = join(runner, 'sessions', 'box', 's-old');
+    mkdirSync(old, { recursive: true });
+    mkdirSync(join(runner, 'trash', 'gone~1'));
+    const marked = spawn('sleep', ['60'], { env: { SANDBOX_DIRECTORY: join(root, 'box') }, detached: true });
+    const recorded = spawn('sleep', ['60'], { env: {}, detached: true });
+    const startTime = readFileSync(`/proc/${recorded.pid}/stat`, 'latin1').split(' ')[21]!;
+    const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+    writeFileSync(join(old, 'process.json'), JSON.stringify({ pid: recorded.pid, startTime, bootId }));
+    const bystander = spawn('sleep', ['60'], { env: {}, detached: true });
+    mkdirSync(join(runner, 'sessions', 'box', 's-recycled'));
+    writeFileSync(
+      join(runner, 'sessions', 'box', 's-recycled', 'process.json'),
+      JSON.stringify({ pid: bystander.pid, startTime: '1', bootId }),
+    );
+    keeper = await LocalKeeper.open({ root });
+    await until(() => marked.signalCode !== null && recorded.signalCode !== null);
+    expect([marked.signalCode, recorded.signalCode, bystander.signalCode]).toEqual(['SIGTERM', 'SIGTERM', null]);
+    bystander.kill();
+    expect(readdirSync(join(runner, 'sessions'))).toEqual([]);
+    expect(readdirSync(join(runner, 'trash'))).toEqual([]);
+    await expect(keeper.journal('box', 's-old')).rejects.toMatchObject({ code: 'not_found' });
+  });
+});
+
+/** A small file system of its own, where the machine lets us have one. */
+function mountTmpfs(path: string, options: string): boolean {
+  try {
+    mkdirSync(path, { recursive: true });
+    execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const probe = mkdtempSync(join(tmpdir(), 'mount-'));
+const canMount = mountTmpfs(probe, 'size=1m');
+if (canMount) execFileSync('umount', [probe]);
+rmSync(probe, { recursive: true });
+
+(canMount ? describe : describe.skip)('a full disk', () => {
+  beforeEach(async () => {
+    await keeper.close();
+    mountTmpfs(root, 'size=8m,nr_inodes=2000');
+    keeper = await LocalKeeper.open({ root });
+    await keeper.create('box');
+  });
+
+  afterEach(async () => {
+    await keeper.close();
+    execFileSync('umount', [root]);
+  });
+
+  test('ends the session whose journal cannot grow, and no other', async () => {
+    const other = await start('read line; echo $line', { stdin: true });
+    const id = await start('head -c 50000000 /dev/zero; sleep 60');
+    await ended(id);
+    expect((await keeper.journal('box', id)).ended).toEqual({ lost: 'disk_full' });
+    await expect(keeper.writeFile('box', 'f', Buffer.alloc(1 << 20))).rejects.toMatchObject({
+      code: 'write_failed',
+      detail: 'disk_full',
+    });
+    await until(() => processesWith(`SANDBOX_SESSION=${id}`).length === 0);
+    await keeper.forget('box', id);
+    await until(() => !existsSync(join(root, '.runner', 'sessions', 'box', id)));
+    await keeper.write('box', other, 'next', Buffer.from('alive\n'));
+    expect(String((await outcome(other)).stdout)).toBe('alive\n');
+    expect(String((await sh('echo again')).stdout)).toBe('again\n');
+    expect(readdirSync(join(root, 'box'))).toEqual([]);
+  });
+
+  test('refuses starts and sandboxes when there are no inodes, and recovers', async () => {
+    const fill = () => {
+      for (let i = 0; ; i += 1) writeFileSync(join(root, 'box', `f${i}`), '');
+    };
+    expect(fill).toThrow('ENOSPC');
+    await expect(keeper.create('more')).rejects.toMatchObject({ code: 'write_failed', detail: 'disk_full' });
+    await expect(start('true')).rejects.toMatchObject({ code: 'unavailable', detail: 'disk_full', effect: 'none' });
+    for (const name of readdirSync(join(root, 'box'))) rmSync(join(root, 'box', name));
+    await keeper.create('more');
+    expect((await sh('exit 4')).end).toEqual({ exit: { exitCode: 4 } });
+  });
+});
+
+function manyVariables(): [string, string][] {
+  return Array.from({ length: 60 }, (_, i) => [`V${i}`, 'x'.repeat(50_000)]);
+}

@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { SandboxError, type StreamOffsets } from '#libs/contract/core';
+import { inheritedVariables } from './environment.js';
 import { systemError } from './errors.js';
 import { FifoPool } from './fifo-pool.js';
 import type {
@@ -36,6 +37,7 @@ const LOOK_MS = 1_000;
  */
 export class LocalKeeper implements Keeper {
   readonly #look: NodeJS.Timeout;
+  readonly #inherited = inheritedVariables();
   #starting = 0;
   #closed: Promise<void> | undefined;
 
@@ -117,7 +119,11 @@ export class LocalKeeper implements Keeper {
     try {
       const session = await this.sandboxes.awake(spec.sandbox, async (sandbox) => {
         this.#checkOpen();
-        return await startSession(sandbox, spec, { fifos: this.fifos, limits: this.limits });
+        return await startSession(sandbox, spec, {
+          fifos: this.fifos,
+          limits: this.limits,
+          inherited: this.#inherited,
+        });
       });
       return { id: session.id, directory: session.view.directory };
     } finally {

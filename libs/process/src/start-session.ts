@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SandboxError } from '#libs/contract/core';
 import { startChild } from './child.js';
-import { commandEnvironment } from './environment.js';
+import { commandEnvironment, type Variables } from './environment.js';
 import { invalidArgument, systemError } from './errors.js';
 import type { FifoPool } from './fifo-pool.js';
 import { findProgram } from './find-program.js';
@@ -19,6 +19,12 @@ import { workingDirectory } from './working-directory.js';
 /** In a session's directory: which process leads it, for the daemon that comes after this one. */
 export const PROCESS_RECORD = 'process.json';
 
+export interface StartContext {
+  readonly fifos: FifoPool;
+  readonly limits: KeeperLimits;
+  readonly inherited: Variables;
+}
+
 /**
  * Starts a session in a sandbox that exists and is not suspended. Nothing is left of one that is refused.
  *
@@ -27,11 +33,11 @@ export const PROCESS_RECORD = 'process.json';
 export async function startSession(
   sandbox: Sandbox,
   spec: SessionSpec,
-  { fifos, limits }: { fifos: FifoPool; limits: KeeperLimits },
+  { fifos, limits, inherited }: StartContext,
 ): Promise<Session> {
   const id = `s-${randomBytes(16).toString('hex')}`;
   const directory = workingDirectory(sandbox.directory, spec.dir);
-  const env = commandEnvironment({ sessionId: id, sandbox: sandbox.directory, directory, env: spec.env });
+  const env = commandEnvironment({ sessionId: id, sandbox: sandbox.directory, directory, inherited, env: spec.env });
   const program = findProgram(spec.cmd, directory, env['PATH'] ?? '');
   const names = 'failed' in program ? [] : await fifos.take(spec.stderrToStdout ? 1 : 2);
   let journal: JournalWriter | undefined;

@@ -27,16 +27,22 @@ const LONGEST_LOOK_MS = 100;
  */
 export async function stopProcesses(scope: StopScope, { signal = 'SIGTERM', graceMs }: StopHow): Promise<boolean> {
   if (signal !== 'SIGKILL' && graceMs > 0) {
-    signalAll(scope, await survivors(scope), signal);
-    if (await gone(scope, signal, graceMs)) return true;
+    const first = await survivors(scope);
+    signalAll(scope, first, signal);
+    const signalled = new Set(first.map(({ pid }) => pid));
+    if (await gone(scope, signal, graceMs, signalled)) return true;
   }
   return await gone(scope, 'SIGKILL', KILL_WAIT_MS);
 }
 
 /** Looks until nothing is left or the time is up. What appears meanwhile gets the signal too. */
-async function gone(scope: StopScope, signal: NodeJS.Signals, withinMs: number): Promise<boolean> {
+async function gone(
+  scope: StopScope,
+  signal: NodeJS.Signals,
+  withinMs: number,
+  signalled = new Set<number>(),
+): Promise<boolean> {
   const deadline = performance.now() + withinMs;
-  const signalled = new Set<number>();
   for (let lookMs = FIRST_LOOK_MS; ; lookMs = Math.min(LONGEST_LOOK_MS, lookMs * 2)) {
     if (signal === 'SIGKILL') for (const group of scope.groups) group.signal(signal);
     const running = scope.groups.filter((group) => group.leaderRunning);

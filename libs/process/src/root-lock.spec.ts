@@ -1,0 +1,55 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { identify, type ProcessIdentity } from './process-identity.js';
+import { RootLock, RootLockedError } from './root-lock.js';
+import { openRoot, type Root } from './root.js';
+
+let root: Root;
+
+beforeEach(async () => {
+  root = await openRoot(realpathSync(mkdtempSync(join(tmpdir(), 'lock-'))));
+});
+
+afterEach(() => rmSync(root.path, { recursive: true }));
+
+const locks = () => readdirSync(root.runner).filter((name) => name.startsWith('lock'));
+
+test('a held root is refused by name, a released one is taken', async () => {
+  const first = await RootLock.acquire(root);
+  await expect(RootLock.acquire(root)).rejects.toThrow(new RootLockedError(root.path, process.pid));
+  await first.release();
+  await (await RootLock.acquire(root)).release();
+  expect(locks()).toEqual(['lock.2']);
+});
+
+const own = identify(process.pid)!;
+const dead = spawnSync('true').pid;
+
+test.each<[string, Partial<ProcessIdentity> | string]>([
+  ['a dead process', { pid: dead }],
+  ['a recycled pid', { startTime: '1' }],
+  ['another boot', { bootId: 'another' }],
+  ['half a record', '{"pid":'],
+  ['nothing', ''],
+])('a lock of %s does not block', async (_, owner) => {
+  const text = typeof owner === 'string' ? owner : JSON.stringify({ ...own, ...owner });
+  writeFileSync(join(root.runner, 'lock.4'), text);
+  const lock = await RootLock.acquire(root);
+  expect(locks()).toEqual(['lock.5']);
+  await lock.release();
+});
+
+test('of many that find a stale lock at once exactly one wins, every time', async () => {
+  for (let round = 0; round < 50; round += 1) {
+    const stale = await Promise.allSettled(Array.from({ length: 8 }, async () => await RootLock.acquire(root)));
+    const winners = stale.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    expect(winners).toHaveLength(1);
+    const losers = stale.flatMap((result) => (result.status === 'rejected' ? [result.reason as Error] : []));
+    expect(losers.every((error) => error instanceof RootLockedError)).toBe(true);
+    const [name] = locks();
+    writeFileSync(join(root.runner, name!), JSON.stringify({ ...own, pid: dead }));
+  }
+});
