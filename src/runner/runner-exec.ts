@@ -1,4 +1,11 @@
-import { SandboxError, execResult, type ExecRequest, type ExecResult, type SandboxHandle } from '#libs/contract';
+import {
+  MAX_TIMEOUT_MS,
+  SandboxError,
+  execResult,
+  type ExecRequest,
+  type ExecResult,
+  type SandboxHandle,
+} from '#libs/contract';
 import type { ProtocolLimits, RunnerLink } from '#libs/protocol';
 import { execTimeout, outputLimit } from './runner-errors.js';
 import { execOverSpawn } from './runner-exec-spawn.js';
@@ -31,7 +38,7 @@ async function execInOneRequest(
   const sentAt = performance.now();
   const body = { name: handle.name, cmd, args, env, dir, timeoutMs, stderrToStdout, maxOutputBytes };
   // Without a deadline it may run as long as the socket lives.
-  const patienceMs = timeoutMs === undefined ? null : timeoutMs + limits.transportGraceMs;
+  const patienceMs = timeoutMs === undefined ? null : Math.min(timeoutMs + limits.transportGraceMs, MAX_TIMEOUT_MS);
   const reply = await link
     .request('exec', body, { timeoutMs: patienceMs, signal })
     .catch((error: unknown) => Promise.reject(timeoutMs === undefined ? error : asTimeout(error)));

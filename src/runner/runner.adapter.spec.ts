@@ -238,6 +238,44 @@ describe('RunnerAdapter', () => {
       expect(link.asked[0]?.[1]).toEqual({ name: NAME, path: 'a', data: Buffer.from('onetwo'), mode: undefined });
     });
 
+    test('lets a stream that hangs go when the caller aborts', async () => {
+      const { adapter, link } = await fixture();
+      const abort = new AbortController();
+      const [released, release] = [[] as string[], new AbortController()];
+      async function* pieces(): AsyncGenerator<string> {
+        try {
+          yield 'one';
+          setImmediate(() => abort.abort(new Error('enough')));
+          await new Promise((resolve) => release.signal.addEventListener('abort', resolve));
+          yield 'two';
+        } finally {
+          released.push('released');
+        }
+      }
+      await expect(adapter.writeFile(handle, 'a', pieces(), { signal: abort.signal })).rejects.toMatchObject({
+        code: 'aborted',
+        effect: 'none',
+        cause: new Error('enough'),
+      });
+      release.abort();
+      while (released.length === 0) await new Promise(setImmediate);
+      expect(link.asked).toEqual([]);
+    });
+
+    test('says that a stream failed, and sends nothing', async () => {
+      const { adapter, link } = await fixture();
+      async function* pieces(): AsyncGenerator<string> {
+        yield 'one';
+        throw new Error('disk');
+      }
+      await expect(adapter.writeFile(handle, 'a', pieces())).rejects.toMatchObject({
+        code: 'invalid',
+        effect: 'none',
+        cause: new Error('disk'),
+      });
+      expect(link.asked).toEqual([]);
+    });
+
     test('refuses more than 8 MiB before anything is sent', async () => {
       const { adapter, link } = await fixture();
       await expect(
@@ -351,6 +389,12 @@ describe('RunnerAdapter', () => {
       expect(body.timeoutMs).toBeGreaterThan(59_000);
       expect(body.timeoutMs).toBeLessThanOrEqual(60_000);
       expect(options.timeoutMs).toBe(body.timeoutMs + 5_000);
+    });
+
+    test('never waits longer than a timer can', async () => {
+      const { adapter, link } = await fixture({ exec: done });
+      await adapter.exec(handle, 'x', [], { timeoutMs: 2 ** 31 - 1 });
+      expect(link.asked[0]?.[2]?.timeoutMs).toBe(2 ** 31 - 1);
     });
 
     test('waits as long as the socket lives without a deadline', async () => {

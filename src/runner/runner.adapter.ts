@@ -4,7 +4,6 @@ import {
   SandboxAdapter,
   SandboxError,
   StreamingCommand,
-  collectBytes,
   sandboxHandle,
   type AttachRequest,
   type CallOptions,
@@ -19,6 +18,7 @@ import {
   type WriteFileRequest,
 } from '#libs/contract';
 import { PROTOCOL_LIMITS, type ProtocolLimits, type RunnerLink } from '#libs/protocol';
+import { gatherContent } from './gather-content.js';
 import { isUnderHome, underHome } from './host-path.js';
 import { runningSessions } from './listed-sessions.js';
 import { parseRunnerSandboxName } from './names.js';
@@ -88,7 +88,7 @@ export class RunnerAdapter extends SandboxAdapter {
 
   protected override async doWriteFile({ name }: SandboxHandle, request: WriteFileRequest): Promise<void> {
     const { path, mode, content, signal } = request;
-    const data = await collectBytes(content, this.limits.writeFileBytes);
+    const data = await gatherContent(content, this.limits.writeFileBytes, signal);
     const link = await this.#linkTo(name);
     await link.request('write_file', { name, path, data, mode }, { signal });
   }

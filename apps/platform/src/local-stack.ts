@@ -24,6 +24,8 @@ export interface LocalStack {
   readonly handle: SandboxHandle;
   /** For a second machine. */
   readonly spare: RunnerCredential;
+  /** Resolves with the reason when the daemon has ended. Never rejects. */
+  readonly daemonEnded: Promise<string>;
 }
 
 /**
@@ -60,7 +62,7 @@ export async function startLocalStack(
   const handle = await platform.sandboxes.create('runner', runnerSandboxName(own.runnerId), { signal });
   cleanup.defer('Destroying the sandbox', () => platform.sandboxes.destroy(handle));
   signal.throwIfAborted();
-  return { platform, handle, spare };
+  return { platform, handle, spare, daemonEnded: daemon.ended };
 }
 
 async function online(platform: Platform, runnerId: string, daemon: DaemonProcess): Promise<void> {

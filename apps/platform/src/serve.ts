@@ -7,12 +7,13 @@ export async function serve(): Promise<number> {
   using interruption = new Interruption();
   await using cleanup = new Cleanup(report);
   try {
-    const { platform, handle, spare } = await startLocalStack(cleanup, interruption, 'inherit');
+    const { platform, handle, spare, daemonEnded } = await startLocalStack(cleanup, interruption, 'inherit');
     const { output, exitCode } = await interruption.unless(platform.sandboxes.exec(handle, 'uname', ['-a']));
     process.stdout.write(output);
     if (exitCode !== 0) throw new Error(`uname -a exited with ${exitCode}`);
     process.stdout.write(welcome(platform.url, handle.name, spare));
-    await interruption.happened;
+    const problem = await Promise.race([daemonEnded, interruption.happened]);
+    if (typeof problem === 'string') throw new Error(`The runner is gone: ${problem}`);
     process.stdout.write('Draining\n');
     return 0;
   } catch (error) {
