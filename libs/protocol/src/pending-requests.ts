@@ -1,4 +1,5 @@
 import { SandboxError } from '#libs/contract/core';
+import { onAbort } from './abort-listeners.js';
 import type { Clock } from './clock.js';
 import { decodeResult, encodeRequest, type DaemonFrame } from './codec.js';
 import { ShapeError } from './field.js';
@@ -75,7 +76,7 @@ export class PendingRequests {
       if (!this.pending.delete(id)) return;
       this.queue.remove(frame);
       cancelTimer?.();
-      signal?.removeEventListener('abort', onAbort);
+      forgetSignal();
       this.past.remember(id, leftover);
       outcome();
       if (this.pending.size === 0) this.settleIdle();
@@ -96,7 +97,6 @@ export class PendingRequests {
       fail(aborted(by, 'none'));
       return true;
     };
-    const onAbort = (): void => fail(aborted(signal, effect()), late);
     const frame = {
       encode: (): string | undefined => {
         const text = this.encode(id, op, body);
@@ -113,7 +113,7 @@ export class PendingRequests {
       timeoutMs === null
         ? undefined
         : this.clock.after(timeoutMs, () => fail(runnerTimeout(op, timeoutMs, effect()), late));
-    signal?.addEventListener('abort', onAbort);
+    const forgetSignal = onAbort(signal, () => fail(aborted(signal, effect()), late));
     this.pending.set(id, {
       op,
       get effect() {

@@ -56,9 +56,13 @@ export class Registration {
       void this.announce('online');
     }
     await this.endSeen;
-    const elsewhere = registered && (await this.unregister());
-    if ((online || this.tookOver) && !this.replaced && !elsewhere) await this.announce('offline');
-    leaveTheFloor(this.options.registry, this.options.link);
+    const { registry, link } = this.options;
+    const unregister = (): Promise<boolean> => registry.unregister(link.runnerId, link);
+    const removed = registered ? await this.attempt('unregister', unregister) : undefined;
+    const spoke = (online || this.tookOver) && !this.replaced;
+    // What nobody removed may have been removed by a successor: then the runner is not offline.
+    if (spoke && (removed !== false || !(await this.isElsewhere()))) await this.announce('offline');
+    leaveTheFloor(registry, link);
   }
 
   /** Whether the registry may have entered the connection. */
@@ -98,11 +102,8 @@ export class Registration {
     await this.attempt('unregister', () => registry.unregister(link.runnerId, incumbent));
   }
 
-  /** Whether another connection was found in its place. */
-  private async unregister(): Promise<boolean> {
+  private async isElsewhere(): Promise<boolean> {
     const { registry, link } = this.options;
-    const mine = await this.attempt('unregister', () => registry.unregister(link.runnerId, link));
-    if (mine !== false || this.replaced) return false;
     const other = await this.attempt('whereis', () => registry.whereis(link.runnerId));
     return other !== undefined && other !== link;
   }

@@ -1,4 +1,5 @@
 import type { SandboxError } from '#libs/contract/core';
+import { onAbort } from './abort-listeners.js';
 import type { Clock } from './clock.js';
 import { Lane } from './lanes.js';
 import type { ProtocolLimits } from './limits.js';
@@ -35,6 +36,7 @@ export class SessionEntry implements SubscriberOwner {
   private readonly lanes: readonly Lane[];
   /** What the daemon was told last: send everything, block at the journal's cap, or nothing. */
   private told: 'attached' | 'held' | 'detached' = 'detached';
+  private telling = Promise.resolve();
   private exited = false;
   private closed = false;
 
@@ -85,16 +87,15 @@ export class SessionEntry implements SubscriberOwner {
       });
       return call.result;
     });
-    const onAbort = (): void => {
+    const forgetSignal = onAbort(signal, () => {
       gone = true;
       call?.withdraw(signal);
       turn.reject(aborted(signal, 'none'));
-    };
-    signal?.addEventListener('abort', onAbort);
+    });
     try {
       return await turn.result;
     } finally {
-      signal?.removeEventListener('abort', onAbort);
+      forgetSignal();
       this.forgetIfIdle();
     }
   }
@@ -276,8 +277,8 @@ export class SessionEntry implements SubscriberOwner {
   /** Tells the daemon when nobody here listens, or only such as cannot take more. */
   private async sync(): Promise<void> {
     const wanted = this.wanted();
-    if (wanted === this.told || wanted === 'attached') return;
-    await this.attachment.add(() => this.detach()).result;
+    if (wanted !== this.told && wanted !== 'attached') this.telling = this.attachment.add(() => this.detach()).result;
+    await this.telling;
   }
 
   private async detach(): Promise<void> {

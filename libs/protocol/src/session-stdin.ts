@@ -1,4 +1,5 @@
 import { SandboxError, type CallOptions } from '#libs/contract/core';
+import { onAbort } from './abort-listeners.js';
 import type { Lane, Turn } from './lanes.js';
 import { aborted, commandExited, detached } from './link-errors.js';
 import type { Call, PendingRequests } from './pending-requests.js';
@@ -74,14 +75,13 @@ export class SessionStdin {
     const giveUp = (): 'none' | 'unknown' => (call === undefined || call.withdraw() ? 'none' : 'unknown');
     const write = { op, owner, turn, giveUp };
     // What was sent keeps its lane until it is answered: the next must not overtake it.
-    const onAbort = (): void => turn.reject(aborted(signal, giveUp()));
+    const forgetSignal = onAbort(signal, () => turn.reject(aborted(signal, giveUp())));
     this.writes.add(write);
-    signal?.addEventListener('abort', onAbort);
     try {
       await turn.result;
     } finally {
       this.writes.delete(write);
-      signal?.removeEventListener('abort', onAbort);
+      forgetSignal();
     }
   }
 }
