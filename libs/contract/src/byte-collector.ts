@@ -2,8 +2,14 @@ const FIRST_BYTES = 4096;
 
 /** Joins pieces by copying them, so that a million tiny ones cost no more than their bytes. */
 export class ByteCollector {
+  readonly #expectedMaxBytes: number;
   #buffer = Buffer.alloc(0);
   #length = 0;
+
+  /** @param expectedMaxBytes no more is reserved ahead; more may still be appended */
+  constructor(expectedMaxBytes: number) {
+    this.#expectedMaxBytes = expectedMaxBytes;
+  }
 
   get length(): number {
     return this.#length;
@@ -11,22 +17,25 @@ export class ByteCollector {
 
   append(piece: Uint8Array): void {
     const length = this.#length + piece.byteLength;
-    if (length > this.#buffer.byteLength) this.#grow(length);
+    if (length > this.#buffer.byteLength) this.#resize(this.#capacityFor(length));
     this.#buffer.set(piece, this.#length);
     this.#length = length;
   }
 
   /** What was collected, in memory of exactly that size. */
   bytes(): Uint8Array {
-    if (this.#buffer.byteLength === this.#length) return this.#buffer;
-    const exact = Buffer.allocUnsafeSlow(this.#length);
-    exact.set(this.#buffer.subarray(0, this.#length));
-    return exact;
+    if (this.#buffer.byteLength !== this.#length) this.#resize(this.#length);
+    return this.#buffer;
   }
 
-  #grow(needed: number): void {
-    const larger = Buffer.allocUnsafeSlow(Math.max(needed, FIRST_BYTES, this.#buffer.byteLength * 2));
-    larger.set(this.#buffer.subarray(0, this.#length));
-    this.#buffer = larger;
+  #capacityFor(needed: number): number {
+    const ahead = Math.max(FIRST_BYTES, this.#buffer.byteLength * 2);
+    return Math.max(needed, Math.min(ahead, this.#expectedMaxBytes));
+  }
+
+  #resize(capacity: number): void {
+    const resized = Buffer.allocUnsafeSlow(capacity);
+    resized.set(this.#buffer.subarray(0, this.#length));
+    this.#buffer = resized;
   }
 }

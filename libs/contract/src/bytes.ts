@@ -37,7 +37,7 @@ export async function collectBytes(content: ByteSource, limitBytes: number): Pro
     if (content.byteLength > limitBytes) throw tooLarge(limitBytes);
     return content;
   }
-  const collected = new ByteCollector();
+  const collected = new ByteCollector(limitBytes);
   for await (const piece of content) {
     if (collected.length + piece.byteLength > limitBytes) throw tooLarge(limitBytes);
     collected.append(piece);

@@ -1,6 +1,7 @@
 // The part of the contract that needs no rxjs: what the daemon and the protocol build on.
 export * from './aborted.js';
 export * from './adapter-defaults.js';
+export type * from './backoff-options.js';
 export * from './byte-collector.js';
 export * from './bytes.js';
 export * from './capabilities.js';
@@ -11,9 +12,9 @@ export * from './details.js';
 export * from './exec-result.js';
 export * from './frames.js';
 export * from './handle.js';
+export * from './is-transient.js';
 export * from './operation-error.js';
 export * from './operations.js';
 export * from './process-checks.js';
 export * from './retry.js';
 export * from './sandbox-error.js';
-export type { BackoffOptions } from './retry-loop.js';

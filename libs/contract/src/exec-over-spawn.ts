@@ -103,8 +103,8 @@ async function run(
   limits: Limits,
 ): Promise<ExecResult | SandboxError> {
   const { maxOutputBytes, stderrToStdout = false, stdin } = options;
-  const output = new ByteCollector();
-  const stderr = stderrToStdout ? undefined : new ByteCollector();
+  const output = new ByteCollector(maxOutputBytes);
+  const stderr = stderrToStdout ? undefined : new ByteCollector(maxOutputBytes);
   let over = false;
   const collect = ({ type, data }: OutputFrame) => {
     // Beyond the limit reading goes on, so that a process which cleans up on TERM is not blocked.

@@ -22,10 +22,16 @@ export function checkCommand(cmd: unknown, args: unknown): { cmd: string; args: 
 export function checkEnv(env: unknown): readonly EnvPair[] {
   if (env === undefined || env === null) return NO_ENV;
   return Object.entries(checkObject('env', env)).map(([name, value]) => {
-    checkNonEmptyText('env: a name', name);
-    if (name.includes('=')) throw invalidArgument('env: a name must not contain "="');
+    checkEnvName(name);
     return [name, checkText(PLAIN_NAME.test(name) ? `env.${name}` : 'env: a value', value)];
   });
+}
+
+function checkEnvName(name: string): void {
+  if (name === '') throw invalidArgument('env: a name must not be empty');
+  // An operating system would split it there and set another variable than was asked for.
+  if (name.includes('=')) throw invalidArgument('env: a name must not contain "="');
+  checkText('env: a name', name);
 }
 
 /** A working directory or a path of a file. @throws {SandboxError} `invalid` / `argument` */

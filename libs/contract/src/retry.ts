@@ -1,4 +1,5 @@
-import { retryLoop, systemEnvironment, type BackoffOptions } from './retry-loop.js';
+import type { BackoffOptions } from './backoff-options.js';
+import { retryLoop, systemEnvironment } from './retry-loop.js';
 
 /**
  * Calls `work` until it succeeds, an error is not worth another attempt, or the attempts or the time are used up; then
@@ -8,14 +9,9 @@ import { retryLoop, systemEnvironment, type BackoffOptions } from './retry-loop.
  * For idempotent work: unknown errors are retried. An error of `createNew`, `exec`, `spawn`, `writeStdin`,
  * `terminateSession` or a checkpoint that may have had an effect is thrown at once, unless `retriable` says otherwise.
  *
- * @throws {SandboxError} `aborted` once the signal fired, with the effect of the last attempt; `invalid` / `argument`
+ * @throws {SandboxError} `aborted` once the signal fired, with the strongest effect of the attempts before; `invalid` /
+ *   `argument`
  */
 export function withBackoff<T>(work: () => T | PromiseLike<T>, options: BackoffOptions = {}): Promise<T> {
   return retryLoop(systemEnvironment, work, options);
 }
-
-/**
- * Whether trying again may help: `rate_limited` and `unavailable`, and whatever is not known to be permanent, since
- * only idempotent calls may be wrapped.
- */
-export { isTransient } from './retry-loop.js';

@@ -178,7 +178,7 @@ export abstract class SandboxAdapter extends AdapterMethods {
   spawn(handle: SandboxHandle, cmd: string, args?: readonly string[], options?: SpawnOptions): Promise<SandboxCommand> {
     const check = (o: SpawnOptions) => spawnRequest(cmd, args, o);
     return this.#call('spawn', handle, options, check, async (request, o) => {
-      if (request.tty) await this.#gate('tty', handle, o);
+      if (request.tty) await this.#gate('spawn', 'tty', handle, o);
       return this.doSpawn(handle, request);
     });
   }
@@ -263,18 +263,28 @@ export abstract class SandboxAdapter extends AdapterMethods {
       if (subject !== ACCOUNT) this.#checkHandle(subject);
       const checked = check(options);
       if (signal?.aborted) throw abortedError(signal, 'none', operation);
-      if (needs !== undefined) await this.#gate(needs, subject, options);
+      if (needs !== undefined) await this.#gate(operation, needs, subject, options);
       return await run(checked, options);
     } catch (error) {
       throw operationError(error, { provider: this.provider, operation, readOnly, signal });
     }
   }
 
-  async #gate(capability: SandboxCapability, subject: SandboxHandle | typeof ACCOUNT, options: CallOptions) {
-    const able =
-      this.capabilities.has(capability) &&
-      (subject === ACCOUNT || (await this.doCapabilitiesOf(subject, options)).has(capability));
-    if (able) return;
+  async #gate(
+    operation: SandboxOperation,
+    capability: SandboxCapability,
+    subject: SandboxHandle | typeof ACCOUNT,
+    options: CallOptions,
+  ): Promise<void> {
+    if (this.capabilities.has(capability)) {
+      if (subject === ACCOUNT) return;
+      try {
+        if ((await this.doCapabilitiesOf(subject, options)).has(capability)) return;
+      } catch (error) {
+        // Asking did nothing, whatever the call would have done.
+        throw operationError(error, { provider: this.provider, operation, readOnly: true, signal: options.signal });
+      }
+    }
     throw new SandboxError('not_supported', {
       effect: 'none',
       message: `${subject === ACCOUNT ? this.provider : 'this sandbox'} does not support ${capability}`,

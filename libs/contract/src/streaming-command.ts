@@ -56,7 +56,7 @@ export class StreamingCommand implements SandboxCommand {
     this.#channel = init.channel;
     this.#hasStdin = init.stdin;
     this.#tty = init.tty;
-    this.#stdin = new StdinQueue(init.provider, init.stream, init.channel, init.stdin);
+    this.#stdin = new StdinQueue(init.stream, init.channel, init.stdin);
     init.stream.connect((bytes) => init.channel.taken(bytes));
   }
 
@@ -106,32 +106,32 @@ export class StreamingCommand implements SandboxCommand {
   }
 
   writeStdin(data: Bytes, options?: CallOptions): Promise<void> {
-    return this.#stdin.write(data, options);
+    return this.#call('writeStdin', () => this.#stdin.write(data, options), options?.signal);
   }
 
   closeStdin(options?: CallOptions): Promise<void> {
-    return this.#stdin.close(options);
+    return this.#call('closeStdin', () => this.#stdin.close(options), options?.signal);
   }
 
-  async resize(size: TerminalSize): Promise<void> {
-    const checked = checkTerminalSize('size', size);
-    const { end } = this.#stream;
-    const context = { provider: this.provider, operation: 'resize' };
-    if (end instanceof SandboxError) throw end.with({ ...context, effect: 'none' });
-    if (end !== undefined) return;
-    if (!this.#tty || !this.#channel.resize) {
-      throw new SandboxError('not_supported', { ...context, message: 'this command has no terminal to resize' });
-    }
-    try {
-      await this.#channel.resize(checked);
-    } catch (error) {
-      if (error instanceof SandboxError && error.code === 'command_exited') return;
-      throw operationError(error, context);
-    }
+  resize(size: TerminalSize): Promise<void> {
+    return this.#call('resize', async () => {
+      const checked = checkTerminalSize('size', size);
+      const { end } = this.#stream;
+      if (end instanceof SandboxError) throw end.with({ effect: 'none' });
+      if (end !== undefined) return;
+      if (!this.#tty || !this.#channel.resize) {
+        throw new SandboxError('not_supported', { message: 'this command has no terminal to resize' });
+      }
+      try {
+        await this.#channel.resize(checked);
+      } catch (error) {
+        if (!(error instanceof SandboxError && error.code === 'command_exited')) throw error;
+      }
+    });
   }
 
   stop(): Promise<void> {
-    return (this.#stopped ??= this.#stop());
+    return (this.#stopped ??= this.#call('stopCommand', () => this.#stop()));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -143,5 +143,13 @@ export class StreamingCommand implements SandboxCommand {
     const told = this.#stream.end === undefined ? this.#channel.stop() : undefined;
     this.#stream.detach();
     await told;
+  }
+
+  async #call(operation: string, work: () => Promise<void>, signal?: AbortSignal): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      throw operationError(error, { provider: this.provider, operation, signal });
+    }
   }
 }

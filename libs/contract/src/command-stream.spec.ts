@@ -1,0 +1,207 @@
+import { inspect } from 'node:util';
+import { describe, expect, test } from '@jest/globals';
+import { CommandStream } from './command-stream.js';
+import type { Exit, OutputFrame, SandboxFrame } from './frames.js';
+import { SandboxError } from './sandbox-error.js';
+
+const EXIT: SandboxFrame = { type: 'exit', exitCode: 3, signal: 'SIGTERM' };
+const LOST = new SandboxError('unavailable', { detail: 'runner_disconnected' });
+const DETACHED = { code: 'unavailable', detail: 'detached', effect: 'none' };
+
+function stdout(text: string): OutputFrame {
+  return { type: 'stdout', data: Buffer.from(text), offset: 0 };
+}
+
+describe('delivery', () => {
+  test('keeps what came before the claim, in order', async () => {
+    const stream = new CommandStream();
+    stream.frame(stdout('a'));
+    stream.frame(stdout('bc'));
+    stream.frame(EXIT);
+    const reader = stream.claim();
+    expect(reader.read()).toEqual(stdout('a'));
+    expect(await reader.next()).toEqual(stdout('bc'));
+    expect(await reader.next()).toEqual(EXIT);
+    expect(reader.read()).toBeUndefined();
+  });
+
+  test('wakes a waiting reader', async () => {
+    const stream = new CommandStream();
+    const next = stream.claim().next();
+    stream.frame(stdout('late'));
+    expect(await next).toEqual(stdout('late'));
+  });
+
+  test('calls back after every arrival, inside the call of the producer', () => {
+    const stream = new CommandStream();
+    const reader = stream.claim();
+    const seen: unknown[] = [];
+    reader.onReadable(() => seen.push(reader.read()));
+    stream.frame(stdout('a'));
+    stream.error(LOST);
+    expect(seen).toEqual([stdout('a'), { type: 'error', error: LOST }]);
+  });
+
+  test('gives what came before an error first', () => {
+    const stream = new CommandStream();
+    stream.frame(stdout('a'));
+    stream.error(LOST);
+    const reader = stream.claim();
+    expect([reader.read(), reader.read(), reader.read()]).toEqual([
+      stdout('a'),
+      { type: 'error', error: LOST },
+      undefined,
+    ]);
+  });
+
+  test('does not deliver a frame without bytes', () => {
+    const stream = new CommandStream();
+    stream.frame(stdout(''));
+    expect(stream.claim().read()).toBeUndefined();
+  });
+
+  test('delivers 100 000 queued frames in order', () => {
+    const stream = new CommandStream();
+    for (let i = 0; i < 100_000; i += 1) stream.frame({ type: 'stdout', data: Buffer.from([i & 255]), offset: i });
+    const reader = stream.claim();
+    let next = 0;
+    for (let item = reader.read(); item?.type === 'stdout' && item.offset === next; item = reader.read()) next += 1;
+    expect(next).toBe(100_000);
+  });
+});
+
+describe('the first end counts', () => {
+  const ends: [string, (stream: CommandStream) => void][] = [
+    ['an exit', (stream) => stream.frame(EXIT)],
+    ['an error', (stream) => stream.error(LOST)],
+    ['detach', (stream) => stream.detach()],
+  ];
+  for (const [name, end] of ends) {
+    test(`what is delivered after ${name} is ignored`, async () => {
+      const stream = new CommandStream();
+      end(stream);
+      const first = await stream.exit.catch((error: unknown) => error);
+      stream.frame(stdout('x'));
+      stream.frame({ type: 'exit', exitCode: 0 });
+      stream.error(new SandboxError('provider'));
+      const reader = stream.claim();
+      const item = reader.read();
+      expect(item?.type).toBe(name === 'an exit' ? 'exit' : 'error');
+      expect(reader.read()).toBeUndefined();
+      expect(await stream.exit.catch((error: unknown) => error)).toBe(first);
+      expect(stream.end).toBe(first);
+      expect(stream.queuedBytes).toBe(0);
+    });
+  }
+});
+
+describe('exit', () => {
+  test('settles on arrival, before anything was read, and claims nothing', async () => {
+    const stream = new CommandStream();
+    stream.frame(stdout('unread'));
+    stream.frame(EXIT);
+    const exit: Exit = { exitCode: 3, signal: 'SIGTERM' };
+    expect(await stream.exit).toEqual(exit);
+    expect(stream.end).toEqual(exit);
+    expect(stream.claim().read()).toEqual(stdout('unread'));
+  });
+
+  test('rejects with the error itself, and is no unhandled rejection', async () => {
+    const unhandled: unknown[] = [];
+    const record = (reason: unknown) => unhandled.push(reason);
+    process.on('unhandledRejection', record);
+    const stream = new CommandStream();
+    stream.error(LOST);
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('unhandledRejection', record);
+    expect(unhandled).toEqual([]);
+    await expect(stream.exit).rejects.toBe(LOST);
+  });
+});
+
+describe('credit', () => {
+  test('counts what was delivered and not taken, and reports what was taken', () => {
+    const taken: number[] = [];
+    const stream = new CommandStream((bytes) => taken.push(bytes));
+    stream.frame(stdout('abc'));
+    stream.frame(stdout('de'));
+    expect(stream.queuedBytes).toBe(5);
+    const reader = stream.claim();
+    reader.read();
+    expect([stream.queuedBytes, taken]).toEqual([5, []]);
+    reader.taken(stdout('abc'));
+    expect([stream.queuedBytes, taken]).toEqual([2, [3]]);
+  });
+
+  test('taken before anyone is connected is reported on connect', () => {
+    const stream = new CommandStream();
+    stream.frame(stdout('abc'));
+    const reader = stream.claim();
+    reader.read();
+    reader.taken(stdout('abc'));
+    const taken: number[] = [];
+    stream.connect((bytes) => taken.push(bytes));
+    expect(taken).toEqual([3]);
+    stream.connect((bytes) => taken.push(bytes));
+    expect(taken).toEqual([3]);
+  });
+
+  test('detach gives back what waits and what the reader holds, once', () => {
+    const taken: number[] = [];
+    const stream = new CommandStream((bytes) => taken.push(bytes));
+    const reader = stream.claim();
+    stream.frame(stdout('held'));
+    stream.frame(stdout('waiting'));
+    reader.read();
+    stream.detach();
+    stream.detach();
+    reader.taken(stdout('held'));
+    expect(taken).toEqual([11]);
+    expect(stream.queuedBytes).toBe(0);
+  });
+});
+
+describe('detach', () => {
+  test('ends exit and a waiting reader with unavailable / detached and drops what is queued', async () => {
+    const stream = new CommandStream();
+    const reader = stream.claim();
+    const waiting = reader.next();
+    stream.detach();
+    expect(await waiting).toMatchObject({ type: 'error', error: DETACHED });
+    await expect(stream.exit).rejects.toMatchObject(DETACHED);
+    const other = new CommandStream();
+    other.frame(stdout('dropped'));
+    other.detach();
+    expect(other.claim().read()).toMatchObject({ type: 'error', error: DETACHED });
+  });
+
+  test('after the exit had come: exit stays, the reader loses the rest', async () => {
+    const stream = new CommandStream();
+    stream.frame(stdout('dropped'));
+    stream.frame(EXIT);
+    stream.detach();
+    expect(await stream.exit).toEqual({ exitCode: 3, signal: 'SIGTERM' });
+    expect(stream.claim().read()).toMatchObject({ type: 'error', error: DETACHED });
+  });
+});
+
+test('a second claim is invalid / already_consumed', () => {
+  const stream = new CommandStream();
+  stream.claim();
+  let refusal: unknown;
+  try {
+    stream.claim();
+  } catch (error) {
+    refusal = error;
+  }
+  expect(refusal).toMatchObject({ code: 'invalid', detail: 'already_consumed', effect: 'none' });
+});
+
+test('inspect shows no output', () => {
+  const stream = new CommandStream();
+  stream.frame(stdout('hunter2'));
+  const shown = inspect([stream, stream.claim()], { depth: 10, showHidden: true });
+  expect(shown).not.toContain(Buffer.from('hunter2').toString('hex').slice(0, 4));
+  expect(shown).not.toContain('68 75 6e');
+  expect(shown).not.toContain('hunter2');
+});
