@@ -578,6 +578,20 @@ describe('a sandbox', () => {
     expect(keeper.stats()).toEqual({ running: 0, sessions: 0 });
   });
 
+  test('is destroyed, and whoever reads a session still comes to its end', async () => {
+    const id = await start('echo last words; exec sleep 60');
+    const unread = await start('sleep 60');
+    keeper.reach('box', unread, 'detached');
+    await written(id, 11);
+    await keeper.destroy('box');
+    await expect(keeper.journal('box', unread)).rejects.toMatchObject({ code: 'not_found' });
+    const { stdout, end } = await outcome(id);
+    expect([String(stdout), end]).toEqual(['last words\n', { exit: { exitCode: 143, signal: 'SIGTERM' } }]);
+    keeper.reach('box', id, 'detached');
+    await expect(keeper.journal('box', id)).rejects.toMatchObject({ code: 'not_found' });
+    await until(() => readdirSync(join(root, '.runner', 'sessions', 'box')).length === 0);
+  });
+
   test('is destroyed together with what forgotten commands left running', async () => {
     await sh('sleep 60 & setsid sleep 60 & echo');
     expect(processesWith(`SANDBOX_DIRECTORY=${join(root, 'box')}`)).toHaveLength(2);

@@ -10,6 +10,9 @@ import type { Session, SessionEvents } from './session.js';
 import { stopProcesses } from './stop-processes.js';
 import type { TailAnnouncer } from './tail-announcer.js';
 
+/** Milliseconds for which the journals of a destroyed sandbox can still be read by whoever reads them already. */
+const PARTING_MS = 10_000;
+
 export interface SandboxContext {
   readonly root: Root;
   readonly limits: KeeperLimits;
@@ -29,6 +32,8 @@ export class Sandbox implements SessionEvents {
   /** Those with a process that runs or may, or with a pipe that somebody holds; forgotten ones included. */
   readonly #live = new Set<Session>();
   readonly #room: JournalRoom;
+  /** Ended sessions of a destroyed sandbox whose last output and exit are still being read. */
+  readonly #parting = new Map<string, Session>();
   /** Journals that are being removed. */
   readonly #removals = new Set<Promise<void>>();
 
@@ -49,7 +54,12 @@ export class Sandbox implements SessionEvents {
 
   /** Whether there is nothing to remember. */
   get idle(): boolean {
-    return this.users === 0 && this.#sessions.size === 0 && this.#live.size === 0 && this.#removals.size === 0;
+    return (
+      this.users === 0 &&
+      this.#sessions.size === 0 &&
+      this.#live.size === 0 &&
+      this.#parting.size + this.#removals.size === 0
+    );
   }
 
   get sessions(): Iterable<Session> {
@@ -74,7 +84,7 @@ export class Sandbox implements SessionEvents {
 
   /** @throws {SandboxError} `not_found` */
   session(id: string): Session {
-    const session = this.#sessions.get(id);
+    const session = this.#sessions.get(id) ?? this.#parting.get(id);
     if (!session) throw noSuchSession();
     return session;
   }
@@ -85,14 +95,19 @@ export class Sandbox implements SessionEvents {
   }
 
   forget(session: Session): void {
+    this.#parted(session.id);
     if (!this.#sessions.delete(session.id)) return;
     this.#room.add(-session.kept);
+    this.#remove(session);
+    this.#room.retry();
+  }
+
+  #remove(session: Session): void {
     const { directory } = session.view;
     const removal: Promise<void> = rm(directory, { recursive: true, force: true })
       .catch(() => {}) // it is removed with the sandbox, or when the next daemon starts
       .finally(() => this.#removals.delete(removal));
     this.#removals.add(removal);
-    this.#room.retry();
   }
 
   /** Stops every process of the sandbox. Resolves after the ends were announced. @returns whether none is left */
@@ -108,13 +123,30 @@ export class Sandbox implements SessionEvents {
     return gone;
   }
 
-  /** Lets go of every session, after `stop`. Resolves when the journals are removed. */
+  /**
+   * Lets go of every session, after `stop`. Whoever reads one has some seconds to come to its end; the others, and
+   * their journals, are gone when this resolves.
+   */
   async clear(): Promise<void> {
     for (const session of this.#live) session.release();
     this.#live.clear();
-    for (const session of this.#sessions.values()) this.forget(session);
+    for (const session of this.#sessions.values()) {
+      if (session.unread) this.forget(session);
+      else this.#part(session);
+    }
     await Promise.all(this.#removals);
-    await rm(this.journals, { recursive: true, force: true });
+  }
+
+  #part(session: Session): void {
+    this.#sessions.delete(session.id);
+    this.#room.add(-session.kept);
+    this.#parting.set(session.id, session);
+    setTimeout(() => this.#parted(session.id), PARTING_MS).unref();
+  }
+
+  #parted(id: string): void {
+    const session = this.#parting.get(id);
+    if (session && this.#parting.delete(id)) this.#remove(session);
   }
 
   /** Looks whether what was left behind by ended sessions has gone by itself. */
@@ -122,7 +154,11 @@ export class Sandbox implements SessionEvents {
     for (const session of this.#live) if (session.ended && session.quiet) this.quiet(session);
   }
 
-  reach(session: Session, reach: Session['reach']): void {
+  /** Does nothing for a session that is not there any more. */
+  reach(id: string, reach: Session['reach']): void {
+    if (reach === 'detached') this.#parted(id);
+    const session = this.#sessions.get(id);
+    if (!session) return;
     session.reach = reach;
     this.#room.retry();
   }

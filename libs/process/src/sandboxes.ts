@@ -99,10 +99,8 @@ export class Sandboxes {
     return [...(this.#known.get(name)?.sessions ?? [])];
   }
 
-  /** A session that is not there any more needs no room. */
   reach(name: string, id: string, reach: Session['reach']): void {
-    const sandbox = this.#known.get(name);
-    for (const session of sandbox?.sessions ?? []) if (session.id === id) sandbox?.reach(session, reach);
+    this.#known.get(name)?.reach(id, reach);
   }
 
   forget(session: Session): void {

@@ -133,16 +133,20 @@ describe('a symlink', () => {
   });
 
   test('swapped for a directory during 1 000 writes leads nothing outside', async () => {
+    // From too short for a write to long enough for one, so that every step of it meets a swap.
+    const pass = async (turns: number) => {
+      for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    };
     mkdirSync(join(box, 'd'));
     const swapping = new AbortController();
     const swaps = (async () => {
-      while (!swapping.signal.aborted) {
+      for (let turns = 0; !swapping.signal.aborted; turns = (turns + 1) % 60) {
         renameSync(join(box, 'd'), join(box, 'parked'));
         symlinkSync(outside, join(box, 'd'));
-        await new Promise((resolve) => setImmediate(resolve));
+        await pass(turns);
         rmSync(join(box, 'd'), { recursive: true });
         renameSync(join(box, 'parked'), join(box, 'd'));
-        await new Promise((resolve) => setImmediate(resolve));
+        await pass(turns);
       }
     })();
     let inside = 0;
