@@ -589,7 +589,7 @@ describe('a sandbox', () => {
     expect([String(stdout), end]).toEqual(['last words\n', { exit: { exitCode: 143, signal: 'SIGTERM' } }]);
     keeper.reach('box', id, 'detached');
     await expect(keeper.journal('box', id)).rejects.toMatchObject({ code: 'not_found' });
-    await until(() => readdirSync(join(root, '.runner', 'sessions', 'box')).length === 0);
+    await until(() => readdirSync(join(root, '.runner', 'sessions')).length === 0);
   });
 
   test('is destroyed together with what forgotten commands left running', async () => {

@@ -59,10 +59,11 @@ export class LocalKeeper implements Keeper {
    * @throws {SandboxError} `unavailable`: the root cannot be used
    */
   static async open({ root: path, limits: changes, log = () => {} }: LocalKeeperOptions): Promise<LocalKeeper> {
+    let lock: RootLock | undefined;
     try {
       const limits = { ...KEEPER_LIMITS, ...changes };
       const root = await openRoot(path);
-      const lock = await RootLock.acquire(root);
+      lock = await RootLock.acquire(root);
       await recoverRoot(root, log);
       const announcer = new TailAnnouncer(log);
       const sandboxes = new Sandboxes({ root, limits, announcer });
@@ -70,6 +71,7 @@ export class LocalKeeper implements Keeper {
       await fifos.fill();
       return new LocalKeeper(root, lock, limits, announcer, sandboxes, fifos);
     } catch (error) {
+      await lock?.release().catch(() => {});
       throw error instanceof RootLockedError
         ? error
         : systemError('unavailable', 'the root cannot be used', error, 'none');

@@ -1,5 +1,8 @@
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
 
 /** A pid alone is recycled; with its start time and the boot it belongs to one process for ever. */
 export interface ProcessIdentity {
@@ -30,6 +33,14 @@ export function identify(pid: number): ProcessIdentity | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The same without blocking, where it takes a process to find out. */
+export async function identifyLater(pid: number): Promise<ProcessIdentity | undefined> {
+  if (process.platform === 'linux') return identify(pid);
+  const { stdout } = await run('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'latin1' });
+  const startTime = stdout.trim();
+  return startTime ? { pid, startTime, bootId: bootId() } : undefined;
 }
 
 /** Whether the recorded process, and not a later one with its pid, still exists. */

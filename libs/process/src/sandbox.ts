@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { rm, rmdir } from 'node:fs/promises';
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { noSuchSandbox, noSuchSession } from './errors.js';
@@ -33,7 +33,9 @@ export class Sandbox implements SessionEvents {
   readonly #live = new Set<Session>();
   readonly #room: JournalRoom;
   /** Ended sessions of a destroyed sandbox whose last output and exit are still being read. */
-  readonly #parting = new Map<string, Session>();
+  readonly #parting = new Map<string, { readonly session: Session; readonly timer: NodeJS.Timeout }>();
+  /** No session was started since all were let go. */
+  #cleared = false;
   /** Journals that are being removed. */
   readonly #removals = new Set<Promise<void>>();
 
@@ -84,12 +86,13 @@ export class Sandbox implements SessionEvents {
 
   /** @throws {SandboxError} `not_found` */
   session(id: string): Session {
-    const session = this.#sessions.get(id) ?? this.#parting.get(id);
+    const session = this.#sessions.get(id) ?? this.#parting.get(id)?.session;
     if (!session) throw noSuchSession();
     return session;
   }
 
   add(session: Session): void {
+    this.#cleared = false;
     this.#sessions.set(session.id, session);
     this.#live.add(session);
   }
@@ -103,11 +106,14 @@ export class Sandbox implements SessionEvents {
   }
 
   #remove(session: Session): void {
-    const { directory } = session.view;
-    const removal: Promise<void> = rm(directory, { recursive: true, force: true })
-      .catch(() => {}) // it is removed with the sandbox, or when the next daemon starts
-      .finally(() => this.#removals.delete(removal));
+    const removal = this.#removeJournal(session.view.directory).finally(() => this.#removals.delete(removal));
     this.#removals.add(removal);
+  }
+
+  /** What cannot be removed here is removed when the next daemon starts. */
+  async #removeJournal(directory: string): Promise<void> {
+    await rm(directory, { recursive: true, force: true }).catch(() => {});
+    if (this.#cleared) await rmdir(this.journals).catch(() => {}); // succeeds for the last one
   }
 
   /** Stops every process of the sandbox. Resolves after the ends were announced. @returns whether none is left */
@@ -130,23 +136,34 @@ export class Sandbox implements SessionEvents {
   async clear(): Promise<void> {
     for (const session of this.#live) session.release();
     this.#live.clear();
+    this.#cleared = true;
     for (const session of this.#sessions.values()) {
       if (session.unread) this.forget(session);
       else this.#part(session);
     }
+    await Promise.all(this.#removals);
+    await rmdir(this.journals).catch(() => {}); // later, when somebody still reads in it
+  }
+
+  /** Waits for no reader. */
+  async close(): Promise<void> {
+    for (const id of this.#parting.keys()) this.#parted(id);
     await Promise.all(this.#removals);
   }
 
   #part(session: Session): void {
     this.#sessions.delete(session.id);
     this.#room.add(-session.kept);
-    this.#parting.set(session.id, session);
-    setTimeout(() => this.#parted(session.id), PARTING_MS).unref();
+    const timer = setTimeout(() => this.#parted(session.id), PARTING_MS).unref();
+    this.#parting.set(session.id, { session, timer });
   }
 
   #parted(id: string): void {
-    const session = this.#parting.get(id);
-    if (session && this.#parting.delete(id)) this.#remove(session);
+    const parting = this.#parting.get(id);
+    if (!parting) return;
+    clearTimeout(parting.timer);
+    this.#parting.delete(id);
+    this.#remove(parting.session);
   }
 
   /** Looks whether what was left behind by ended sessions has gone by itself. */

@@ -121,6 +121,7 @@ export class Sandboxes {
         await sandbox.lock.exclusive(async () => {
           await sandbox.stop(graceMs);
           await sandbox.clear();
+          await sandbox.close();
         });
       }),
     );

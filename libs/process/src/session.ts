@@ -21,7 +21,7 @@ export interface SessionEvents {
   quiet(session: Session): void;
 }
 
-/** A longer timer of Node would fire at once. */
+/** A longer timer of Node would fire at once: more than 24 days are no timeout. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const LONGEST_COMMAND_SHOWN = 1_024;
 
@@ -112,9 +112,8 @@ export class Session {
     if (child.process.stdin) this.#stdin = new StdinQueue(child.process.stdin, group.leaderExit);
     this.#pipes = [this.#pipe('stdout', child.stdout)];
     if (child.stderr !== undefined) this.#pipes.push(this.#pipe('stderr', child.stderr));
-    if (this.spec.timeoutMs !== undefined) {
-      this.#timeout = setTimeout(() => this.#stopAt('timeout'), Math.min(this.spec.timeoutMs, LONGEST_TIMER_MS));
-    }
+    const { timeoutMs = Infinity } = this.spec;
+    if (timeoutMs <= LONGEST_TIMER_MS) this.#timeout = setTimeout(() => this.#stopAt('timeout'), timeoutMs);
   }
 
   /** Stops reading at the journal's cap: the process blocks. After its exit the little that is left is always read. */

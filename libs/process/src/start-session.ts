@@ -11,7 +11,7 @@ import { findProgram } from './find-program.js';
 import { JournalWriter } from './journal-writer.js';
 import type { SessionSpec } from './keeper.js';
 import type { KeeperLimits } from './limits.js';
-import { identify } from './process-identity.js';
+import { identifyLater } from './process-identity.js';
 import type { Sandbox } from './sandbox.js';
 import { Session } from './session.js';
 import { workingDirectory } from './working-directory.js';
@@ -52,7 +52,7 @@ export async function startSession(
     if ('failed' in child) session.failToStart(child.failed);
     else {
       session.run(child);
-      recordProcess(journal.directory, child.pid);
+      void recordProcess(journal.directory, child.pid);
     }
     return session;
   } catch (error) {
@@ -83,9 +83,9 @@ function openJournal(directory: string, limits: KeeperLimits): JournalWriter {
   }
 }
 
-function recordProcess(directory: string, pid: number): void {
+async function recordProcess(directory: string, pid: number): Promise<void> {
   try {
-    const identity = identify(pid);
+    const identity = await identifyLater(pid);
     if (identity) writeFileSync(join(directory, PROCESS_RECORD), JSON.stringify(identity), { mode: 0o600 });
   } catch {
     // The marker in its environment is enough for nearly every process.
