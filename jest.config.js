@@ -34,6 +34,7 @@ export default {
     '^nestjs-sandbox$': '<rootDir>/src/index.ts',
     '^nestjs-sandbox/runner$': '<rootDir>/src/runner/index.ts',
     '^nestjs-sandbox/contract$': '<rootDir>/libs/contract/src/index.ts',
+    '^nestjs-sandbox/testing$': '<rootDir>/libs/testing/src/index.ts',
   },
   transform: { '^.+\\.ts$': ['@swc/jest', swc] },
   workerIdleMemoryLimit: '512MB',

@@ -8,6 +8,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   'nestjs-sandbox': 'src/index.ts',
   'nestjs-sandbox/runner': 'src/runner/index.ts',
   'nestjs-sandbox/contract': 'libs/contract/src/index.ts',
+  'nestjs-sandbox/testing': 'libs/testing/src/index.ts',
 };
 
 /** One import and what it leads to: a path of the repository, or the name of a package. */

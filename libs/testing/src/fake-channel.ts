@@ -1,0 +1,42 @@
+import type { CommandChannel } from '#libs/contract';
+import { stdinRefused } from './fake-errors.js';
+import type { ScriptedSession } from './scripted-session.js';
+import type { SessionReader } from './session-reader.js';
+
+/** The way back from one command to its session. */
+export class FakeChannel implements CommandChannel {
+  readonly #session: ScriptedSession;
+  readonly #reader: SessionReader;
+
+  constructor(session: ScriptedSession, reader: SessionReader, ownsStdin: boolean) {
+    this.#session = session;
+    this.#reader = reader;
+    if (ownsStdin) session.stdinOwner = reader;
+  }
+
+  taken(bytes: number): void {
+    this.#reader.taken(bytes);
+  }
+
+  async write(data: Uint8Array): Promise<void> {
+    this.#checkOwner();
+    await this.#session.stdin.write(data);
+  }
+
+  async closeStdin(): Promise<void> {
+    this.#checkOwner();
+    await this.#session.stdin.close();
+  }
+
+  /** What must not outlive its readers is stopped with the last of them. */
+  async stop(): Promise<void> {
+    this.#reader.leave();
+    if (!this.#session.detachable && this.#session.readers === 0) this.#session.kill('SIGTERM');
+  }
+
+  #checkOwner(): void {
+    if (this.#session.stdinOwner !== this.#reader) {
+      throw stdinRefused('stdin_not_open', 'a newer attach took over stdin of this command');
+    }
+  }
+}

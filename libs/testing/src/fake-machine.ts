@@ -1,0 +1,89 @@
+import { systemClock, type Clock } from '#libs/protocol';
+import { noSandbox } from './fake-errors.js';
+import { FAKE_LIMITS, type FakeLimits } from './fake-limits.js';
+import { FakeSandbox, type FakeMachineContext, type FakeScript } from './fake-sandbox.js';
+import { wordsOf } from './instruction.js';
+
+export interface FakeMachineOptions {
+  /** Dates count from the Unix epoch on a clock that is given. @default systemClock */
+  readonly clock?: Clock;
+  /**
+   * Gives the words that a command is played from, so that code which runs `git` or `npm` can be tested as it is:
+   * `(cmd) => (cmd === 'git' ? ['out:main', 'exit:0'] : ['exit:1'])`. Words that are no instructions are exit 127.
+   *
+   * @default the command's own words
+   */
+  readonly script?: FakeScript;
+  /** What is given replaces its default in {@link FAKE_LIMITS}. */
+  readonly limits?: Partial<FakeLimits>;
+  /** What a suspend does to running commands: TERM, or let them stand still until the resume. @default 'stop' */
+  readonly onSuspend?: 'stop' | 'freeze';
+}
+
+/** Sandboxes in memory, by name. */
+export class FakeMachine {
+  readonly clock: Clock;
+  readonly limits: FakeLimits;
+  readonly onSuspend: 'stop' | 'freeze';
+  readonly #context: FakeMachineContext;
+  readonly #sandboxes = new Map<string, FakeSandbox>();
+  #instances = 0;
+  #sessions = 0;
+
+  constructor({ clock, script = wordsOf, limits, onSuspend = 'stop' }: FakeMachineOptions = {}) {
+    this.clock = clock ?? systemClock;
+    this.limits = { ...FAKE_LIMITS, ...limits };
+    this.onSuspend = onSuspend;
+    this.#context = {
+      clock: this.clock,
+      epochMs: clock === undefined ? performance.timeOrigin : 0,
+      limits: this.limits,
+      script,
+      onSuspend,
+      nextSessionId: () => `s-${++this.#sessions}`,
+    };
+  }
+
+  get names(): string[] {
+    return [...this.#sandboxes.keys()];
+  }
+
+  find(name: string): FakeSandbox | undefined {
+    return this.#sandboxes.get(name);
+  }
+
+  /** @throws {SandboxError} `not_found`, also for another incarnation than `instanceId` */
+  get(name: string, instanceId?: string): FakeSandbox {
+    const sandbox = this.find(name);
+    if (sandbox === undefined || (instanceId !== undefined && sandbox.instanceId !== instanceId)) throw noSandbox(name);
+    return sandbox;
+  }
+
+  /** The one that exists, or a new one. */
+  create(name: string): FakeSandbox {
+    let sandbox = this.find(name);
+    if (sandbox === undefined) {
+      sandbox = new FakeSandbox(name, `i-${++this.#instances}`, this.#context);
+      this.#sandboxes.set(name, sandbox);
+    }
+    return sandbox;
+  }
+
+  /** Ends what runs in it, then forgets it. One that is gone, or another incarnation, is left at that. */
+  destroy(name: string, instanceId?: string): void {
+    const sandbox = this.find(name);
+    if (sandbox === undefined || (instanceId !== undefined && sandbox.instanceId !== instanceId)) return;
+    this.#sandboxes.delete(name);
+    sandbox.stopAll();
+  }
+
+  /** The transport to every reader breaks. */
+  cut(): void {
+    for (const sandbox of this.#sandboxes.values()) sandbox.cut();
+  }
+
+  /** Ends everything that runs. */
+  stopAll(): void {
+    for (const sandbox of this.#sandboxes.values()) sandbox.stopAll();
+  }
+}
