@@ -46,11 +46,11 @@ export class SessionEntry implements SubscriberOwner {
     private readonly context: SessionContext,
     fromStart: boolean,
   ) {
-    const { native, requests, clock } = context;
+    const { native, requests, clock, pause } = context;
     const deliver = this.deliver.bind(this);
     this.order = native
       ? new OffsetOrder(deliver, this.subscribers)
-      : new CountedOrder(deliver, this.subscribers, clock, fromStart);
+      : new CountedOrder(deliver, this.subscribers, clock, pause, fromStart);
     const onIdle = (): void => this.forgetIfIdle();
     const first = new Lane(onIdle);
     // A write may wait for the process to read: where the daemon takes both at once, attaching does not wait for it.
@@ -101,17 +101,26 @@ export class SessionEntry implements SubscriberOwner {
   }
 
   output(stream: OutputStream, body: EventBody<OutputStream>): void {
-    const subscriber = this.tagged(body.replayFor);
-    if (body.replayFor !== undefined && !subscriber) return;
-    this.order.output(stream, body, subscriber);
+    this.order.output(stream, body, this.tagged(body.replayFor));
   }
 
   exit(frame: SessionExit, tag: number | undefined): void {
-    this.ending(tag, (subscriber) => subscriber.exit(frame), true);
+    if (tag === undefined) return this.order.ending(() => this.liveExit(frame));
+    const subscriber = this.tagged(tag);
+    if (subscriber?.state !== 'on') return;
+    if (this.on().length === 1) this.told = 'detached';
+    this.markExited();
+    if (subscriber.caughtUp(this.order.end)) subscriber.exit(frame);
+    else subscriber.fail(streamGap('a replay ended before the bytes that were seen live'));
   }
 
+  /** Ends at once whoever it is for: an error says nothing about how much there was. */
   error(body: EventBody<'error'>): void {
-    this.ending(body.replayFor, (subscriber) => subscriber.fail(refused('session', body)), false);
+    const error = refused('session', body);
+    const subscriber = this.tagged(body.replayFor);
+    if (body.replayFor === undefined) this.told = 'detached';
+    else if (subscriber?.state !== 'on') return;
+    for (const s of subscriber ? [subscriber] : this.on()) s.fail(error);
   }
 
   malformed(problem: Error, tag: number | undefined): void {
@@ -231,25 +240,13 @@ export class SessionEntry implements SubscriberOwner {
     }
   }
 
-  private ending(tag: number | undefined, end: (subscriber: Subscriber) => void, exited: boolean): void {
-    if (tag === undefined) {
-      this.order.ending(() => {
-        // Whoever has not caught up gets it again behind its replay.
-        const on = this.on();
-        const reached = on.filter((s) => s.caughtUp(this.order.end));
-        if (reached.length === on.length) this.told = 'detached';
-        if (exited) this.markExited();
-        reached.forEach(end);
-        this.forgetIfIdle();
-      });
-      return;
-    }
-    const subscriber = this.tagged(tag);
-    if (subscriber?.state !== 'on') return;
-    if (exited) this.markExited();
-    if (this.on().length === 1) this.told = 'detached';
-    if (subscriber.caughtUp(this.order.end)) end(subscriber);
-    else subscriber.fail(streamGap('a replay ended before the bytes that were seen live'));
+  private liveExit(frame: SessionExit): void {
+    const on = this.on();
+    // Whoever has not caught up gets it again behind its replay.
+    const reached = on.filter((subscriber) => subscriber.caughtUp(this.order.end));
+    if (reached.length === on.length) this.told = 'detached';
+    this.markExited();
+    for (const subscriber of reached) subscriber.exit(frame);
   }
 
   private on(): Subscriber[] {

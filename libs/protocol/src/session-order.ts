@@ -1,6 +1,7 @@
 import type { StreamOffsets } from '#libs/contract/core';
 import type { Clock } from './clock.js';
 import { malformedFrame, streamGap } from './link-errors.js';
+import type { SocketPause } from './socket-pause.js';
 import type { OutputStream, Subscriber } from './subscriber.js';
 import type { EventBody } from './table.js';
 
@@ -13,7 +14,7 @@ export interface SessionOrder {
   readonly end: StreamOffsets;
   /** The position of a subscriber that wants only what comes; undefined while the next live frame has to tell. */
   readonly position: StreamOffsets | undefined;
-  /** `subscriber`: the one whose replay the frame belongs to. */
+  /** `subscriber`: the one whose replay the frame belongs to, if it is still here. */
   output(stream: OutputStream, body: EventBody<OutputStream>, subscriber?: Subscriber): void;
   /** An untagged end of the session. */
   ending(tell: () => void): void;
@@ -31,7 +32,9 @@ export class OffsetOrder implements SessionOrder {
     private readonly subscribers: ReadonlySet<Subscriber>,
   ) {}
 
-  output(stream: OutputStream, { offset, data }: EventBody<OutputStream>, subscriber?: Subscriber): void {
+  output(stream: OutputStream, body: EventBody<OutputStream>, subscriber?: Subscriber): void {
+    const { offset, data, replayFor } = body;
+    if (replayFor !== undefined && !subscriber) return;
     if (offset === undefined) {
       for (const s of subscriber ? [subscriber] : this.subscribers) s.fail(malformedFrame('offset: missing'));
       return;
@@ -57,7 +60,8 @@ const HOLD_BYTES = 1024 * 1024;
  */
 export class CountedOrder implements SessionOrder {
   private live: { stdout: number; stderr: number } | undefined;
-  private readonly replayed = new WeakMap<Subscriber, { tag: number; stdout: number; stderr: number }>();
+  /** What came of each replay, by its request: of one whose listener has left too, for the sake of `live`. */
+  private readonly replayed = new Map<number, { stdout: number; stderr: number }>();
   /** Those for whom an empty journal was assumed: a replay would contradict it. */
   private readonly assumed = new WeakSet<Subscriber>();
   private held: (() => void)[] = [];
@@ -68,6 +72,8 @@ export class CountedOrder implements SessionOrder {
     private readonly deliver: Deliver,
     private readonly subscribers: ReadonlySet<Subscriber>,
     private readonly clock: Clock,
+    /** While the socket is not read, a replay may wait on it. */
+    private readonly pause: Pick<SocketPause, 'phase'>,
     /** A session that this connection has started begins at 0. */
     fromStart: boolean,
   ) {
@@ -82,8 +88,8 @@ export class CountedOrder implements SessionOrder {
     return this.live;
   }
 
-  output(stream: OutputStream, { data }: EventBody<OutputStream>, subscriber?: Subscriber): void {
-    if (subscriber) this.replay(stream, data, subscriber);
+  output(stream: OutputStream, { data, replayFor }: EventBody<OutputStream>, subscriber?: Subscriber): void {
+    if (replayFor !== undefined) this.replay(stream, data, replayFor, subscriber);
     else if (this.live) this.next(stream, data);
     else this.hold(() => this.next(stream, data), data.length);
   }
@@ -95,31 +101,37 @@ export class CountedOrder implements SessionOrder {
 
   detached(): void {
     this.live = undefined;
+    this.replayed.clear();
     this.dropHeld();
   }
 
-  private replay(stream: OutputStream, data: Uint8Array, subscriber: Subscriber): void {
-    if (this.assumed.has(subscriber)) {
+  private replay(stream: OutputStream, data: Uint8Array, tag: number, subscriber: Subscriber | undefined): void {
+    if (subscriber && this.assumed.has(subscriber)) {
       return subscriber.fail(streamGap('a replay came after live output that it should have preceded'));
     }
+    const replayed = this.replayed.get(tag) ?? { stdout: 0, stderr: 0 };
+    if (subscriber) this.replayed.set(tag, replayed);
+    else if (!this.replayed.has(tag)) return;
     this.dropHeld();
-    let replayed = this.replayed.get(subscriber);
-    if (replayed?.tag !== subscriber.tag) {
-      replayed = { tag: subscriber.tag, stdout: 0, stderr: 0 };
-      this.replayed.set(subscriber, replayed);
-    }
     const offset = replayed[stream];
     replayed[stream] += data.length;
     this.live ??= { stdout: 0, stderr: 0 };
     this.live[stream] = Math.max(this.live[stream], replayed[stream]);
-    this.deliver(stream, offset, data, subscriber);
+    if (subscriber) this.deliver(stream, offset, data, subscriber);
   }
 
   private next(stream: OutputStream, data: Uint8Array): void {
     if (!this.live) return;
+    if (this.replayed.size > this.subscribers.size) this.forgetReplays();
     const offset = this.live[stream];
     this.live[stream] += data.length;
     this.deliver(stream, offset, data);
+  }
+
+  /** A live frame is behind all replays: nothing more comes of those whose listeners have left. */
+  private forgetReplays(): void {
+    const tags = new Set([...this.subscribers].map(({ tag }) => tag));
+    for (const tag of this.replayed.keys()) if (!tags.has(tag)) this.replayed.delete(tag);
   }
 
   private hold(event: () => void, bytes: number): void {
@@ -127,7 +139,15 @@ export class CountedOrder implements SessionOrder {
     this.held.push(event);
     this.heldBytes += bytes;
     if (this.heldBytes > HOLD_BYTES) this.assumeEmptyJournal();
-    else this.cancelHold ??= this.clock.after(HOLD_MS, () => this.assumeEmptyJournal());
+    else if (!this.cancelHold) this.awaitReplay();
+  }
+
+  private awaitReplay(): void {
+    const { phase } = this.pause;
+    this.cancelHold = this.clock.after(HOLD_MS, () => {
+      if (phase % 2 === 0 && phase === this.pause.phase) this.assumeEmptyJournal();
+      else this.awaitReplay();
+    });
   }
 
   private assumeEmptyJournal(): void {

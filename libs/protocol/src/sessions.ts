@@ -88,7 +88,7 @@ export class Sessions {
       if (!bad && replayFor === undefined && sessionId.length <= MAX_ID_LENGTH) this.early.remember(sessionId, true);
       return false;
     }
-    if (replayFor !== undefined && !entry.hasTag(replayFor)) return this.options.requests.knows(replayFor);
+    if (replayFor !== undefined && !entry.hasTag(replayFor) && !this.options.requests.knows(replayFor)) return false;
     if (bad) entry.malformed(frame.problem, replayFor);
     else if (frame.event === 'exit') entry.exit(exitOf(frame.body), replayFor);
     else if (frame.event === 'error') entry.error(frame.body);

@@ -7,6 +7,7 @@ import type { Subscriber } from './subscriber.js';
 export class SocketPause {
   private readonly slow = new Set<Subscriber>();
   private cancel: (() => void) | undefined;
+  private changes = 0;
 
   constructor(
     private readonly socket: Socket,
@@ -14,9 +15,15 @@ export class SocketPause {
     private readonly maxMs: number,
   ) {}
 
+  /** Grows whenever the socket is paused or resumed; odd while it is paused. */
+  get phase(): number {
+    return this.changes;
+  }
+
   add(subscriber: Subscriber): void {
     this.slow.add(subscriber);
     if (this.cancel) return;
+    this.changes++;
     this.socket.pause();
     this.cancel = this.clock.after(this.maxMs, () => this.giveUp());
   }
@@ -44,6 +51,7 @@ export class SocketPause {
     if (!this.cancel) return;
     this.cancel();
     this.cancel = undefined;
+    this.changes++;
     this.socket.resume();
   }
 }
