@@ -77,10 +77,11 @@ describe('ByteCollector', () => {
 
   test('copies: a piece may be reused by its owner', () => {
     const piece = Uint8Array.of(1);
-    const collector = new ByteCollector(10);
+    const collector = new ByteCollector(1_000);
     collector.append(piece);
     piece[0] = 9;
     expect([...collector.bytes()]).toEqual([1]);
+    expect(collector.bytes().buffer.byteLength).toBe(1);
   });
 
   test('takes more than expected', () => {

@@ -105,12 +105,10 @@ async function run(
   const { maxOutputBytes, stderrToStdout = false, stdin } = options;
   const output = new ByteCollector(maxOutputBytes);
   const stderr = stderrToStdout ? undefined : new ByteCollector(maxOutputBytes);
-  let over = false;
+  // Beyond the limit reading goes on, so that a process which cleans up on TERM is not blocked.
   const collect = ({ type, data }: OutputFrame) => {
-    // Beyond the limit reading goes on, so that a process which cleans up on TERM is not blocked.
-    if (over) return;
-    over = output.length + (stderr?.length ?? 0) + data.byteLength > maxOutputBytes;
-    if (over) limits.break(outputLimit(maxOutputBytes));
+    const length = output.length + (stderr?.length ?? 0) + data.byteLength;
+    if (length > maxOutputBytes) limits.break(outputLimit(maxOutputBytes));
     else (type === 'stderr' ? (stderr ?? output) : output).append(data);
   };
   if (stdin !== undefined) feedStdin(command, stdin).catch((error: SandboxError) => limits.break(error));

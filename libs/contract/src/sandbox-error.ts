@@ -52,11 +52,12 @@ const BRAND = Symbol.for('nestjs-sandbox.SandboxError');
 export class SandboxError extends Error {
   override readonly name = 'SandboxError';
   readonly code: SandboxErrorCode;
-  readonly detail?: SandboxErrorDetail;
   readonly effect: SandboxEffect;
-  readonly retryAfterMs?: number;
-  readonly provider?: string;
-  readonly operation?: string;
+  // Declared only: a field would be there, undefined, in every log of an error that has none.
+  declare readonly detail?: SandboxErrorDetail;
+  declare readonly retryAfterMs?: number;
+  declare readonly provider?: string;
+  declare readonly operation?: string;
 
   constructor(code: SandboxErrorCode, init: SandboxErrorInit = {}) {
     super(

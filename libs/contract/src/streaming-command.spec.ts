@@ -164,6 +164,7 @@ describe('the iterator', () => {
     const { channel, command } = setUp();
     const frames = command[Symbol.asyncIterator]();
     const waiting = frames.next();
+    await turn();
     expect(await frames.return?.()).toEqual({ done: true, value: undefined });
     expect(await waiting).toEqual({ done: true, value: undefined });
     expect(channel.calls).toEqual(['stop']);
@@ -263,11 +264,13 @@ describe('frames$', () => {
     expect(await firstValueFrom(first.command.frames$)).toEqual(output('a'));
     const whole = setUp();
     whole.stream.frame(output('a'));
+    let stops = 0;
+    whole.command.stop = async () => void (stops += 1);
     const frames = lastValueFrom(whole.command.frames$.pipe(take(2), toArray()));
     await turn();
     whole.stream.frame(EXIT);
     expect(await frames).toEqual([output('a'), EXIT]);
-    expect(whole.channel.calls).toEqual([]);
+    expect(stops).toBe(0);
   });
 });
 
@@ -625,6 +628,23 @@ describe('stdin', () => {
     channel.answer();
     await turn();
     expect(channel.calls).toEqual(['write 1']);
+  });
+
+  test('an aborted write sends no further piece, an aborted close that waits nothing', async () => {
+    const { command, channel } = setUp();
+    channel.holds = true;
+    const abort = new AbortController();
+    const options = { signal: abort.signal };
+    const calls = [command.writeStdin(new Uint8Array(600 * 1024), options), command.closeStdin(options)];
+    await turn();
+    abort.abort();
+    expect(await Promise.all(calls.map(failureOf))).toMatchObject([
+      { code: 'aborted', effect: 'unknown' },
+      { code: 'aborted', effect: 'none' },
+    ]);
+    channel.answer();
+    await turn();
+    expect(channel.calls).toEqual(['write 262144']);
   });
 
   test.each([[undefined], [5], [{}], ['\ud800']])('data %p is invalid', async (data) => {

@@ -51,7 +51,7 @@ export class StreamingCommand implements SandboxCommand {
     this.provider = init.provider;
     this.ref = `${init.provider}:${++commands}`;
     this.handle = init.handle;
-    if (init.sessionId !== undefined) this.sessionId = init.sessionId;
+    this.sessionId = init.sessionId;
     this.#stream = init.stream;
     this.#channel = init.channel;
     this.#hasStdin = init.stdin;
