@@ -32,7 +32,7 @@ export class CommandStdin extends Writable {
     this.on('error', () => {});
     target.exit.then(
       // A turn later, when writes have been told how they ended.
-      () => setImmediate(() => this.writableEnded || this.destroy()),
+      () => setImmediate(() => this.destroy()),
       (error: Error) => this.destroy(error),
     );
   }

@@ -79,10 +79,7 @@ export class StreamingCommand implements SandboxCommand {
     for (;;) {
       const item = await reader.next();
       if (item.type === 'error') throw item.error;
-      if (item.type === 'exit') {
-        const { type: _, ...exit } = item;
-        return exit;
-      }
+      if (item.type === 'exit') return this.exit;
       try {
         await sink(item);
       } catch (error) {
