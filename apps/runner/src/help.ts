@@ -1,3 +1,4 @@
+import { KEEPER_LIMITS } from '#libs/process';
 import { SETTINGS, TOKEN_VARIABLE, type Setting } from './settings.js';
 
 const COLUMN = 24;
@@ -31,7 +32,7 @@ ${line('', 'what that user can read, they can.', 30)}
 
 Signals:
   SIGTERM, SIGINT, SIGHUP  Say goodbye to the platform, stop what runs (TERM,
-                           5 s, KILL), exit 0. A second one kills at once and
+                           ${KEEPER_LIMITS.closeGraceMs / 1000} s, KILL), exit 0. A second one kills at once and
                            exits 1.
 
 Exit codes:
