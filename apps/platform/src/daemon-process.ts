@@ -28,9 +28,9 @@ export class DaemonProcess {
   readonly ended: Promise<string>;
 
   constructor({ url, token, root, name, log, main = MAIN }: DaemonOptions) {
-    const { RUNNER_TOKENS: _, ...environment } = process.env;
+    const { RUNNER_TOKENS: _, SANDBOX_RUNNER_TOKEN_FILE: __, ...environment } = process.env;
     const output = log === 'inherit' ? 2 : 'pipe';
-    this.#child = spawn(process.execPath, [main, '--exit-with-parent'], {
+    this.#child = spawn(process.execPath, [main], {
       detached: true,
       stdio: ['pipe', output, output],
       env: {
@@ -39,6 +39,7 @@ export class DaemonProcess {
         SANDBOX_RUNNER_TOKEN: token,
         SANDBOX_RUNNER_ROOT: root,
         SANDBOX_RUNNER_NAME: name,
+        SANDBOX_RUNNER_EXIT_WITH_PARENT: 'true',
       },
     });
     this.#child.stdin?.on('error', () => {});

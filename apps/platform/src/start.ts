@@ -10,6 +10,8 @@ const REFUSED = 2;
  * everything it printed was written, so that the caller may end the process at once.
  */
 export async function start(argv: readonly string[]): Promise<number> {
+  // Closed output shows when it is written to; unheard, the error would end us before the clean-up.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
   const options = parseStartOptions(argv);
   if (options.mode === 'serve') return serve();
   if (options.mode === 'run') {
