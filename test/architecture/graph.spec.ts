@@ -11,6 +11,7 @@ const ENTRIES = [
   'src/index.ts',
   'src/runner/index.ts',
   'libs/contract/src/index.ts',
+  'libs/testing/src/index.ts',
   'apps/runner/src/main.ts',
   'apps/platform/src/main.ts',
   'apps/platform/src/start.ts',

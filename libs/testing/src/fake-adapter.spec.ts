@@ -6,8 +6,9 @@ import {
   type SandboxErrorCode,
   type SandboxHandle,
 } from '#libs/contract';
-import { systemClock, type Clock } from '#libs/protocol';
+import { systemClock } from '#libs/protocol';
 import { FAKE_CAPABILITIES, FakeAdapter, type FakeAdapterOptions } from './fake-adapter.js';
+import { ManualClock } from './manual-clock.js';
 
 async function box(options: FakeAdapterOptions = {}) {
   const fake = new FakeAdapter(options);
@@ -33,26 +34,6 @@ async function refusal(promise: Promise<unknown>) {
   if (!(error instanceof SandboxError)) throw new Error('expected a SandboxError', { cause: error });
   const { code, detail, effect } = error;
   return { code, ...(detail && { detail }), effect };
-}
-
-/** Time that stands still until the test says otherwise. */
-class StillClock implements Clock {
-  time = 0;
-  readonly timers = new Map<() => void, number>();
-
-  now(): number {
-    return this.time;
-  }
-
-  after(ms: number, fn: () => void): () => void {
-    this.timers.set(fn, this.time + ms);
-    return () => void this.timers.delete(fn);
-  }
-
-  advance(ms: number): void {
-    this.time += ms;
-    for (const [fn, at] of this.timers) if (at <= this.time && this.timers.delete(fn)) fn();
-  }
 }
 
 const turns = async (count = 5) => {
@@ -190,23 +171,23 @@ describe('exec', () => {
   });
 
   test('is stopped at its deadline, on the clock that was given', async () => {
-    const clock = new StillClock();
+    const clock = new ManualClock();
     const { fake, handle } = await box({ clock });
     const running = fake.exec(handle, 'stay', [], { timeoutMs: 5_000 });
     await turns();
     clock.advance(4_999);
     await turns();
-    expect(clock.timers.size).toBe(1);
+    expect(clock.pending).toBe(1);
     clock.advance(1);
     expect(await refusal(running)).toEqual({ code: 'unavailable', detail: 'timeout', effect: 'done' });
-    expect(clock.timers.size).toBe(0);
+    expect(clock.pending).toBe(0);
   });
 
   test('that ends in time leaves no timer', async () => {
-    const clock = new StillClock();
+    const clock = new ManualClock();
     const { fake, handle } = await box({ clock });
     await fake.exec(handle, 'out:a', [], { timeoutMs: 5_000 });
-    expect(clock.timers.size).toBe(0);
+    expect(clock.pending).toBe(0);
   });
 
   test('is stopped at its output limit, and may reach it', async () => {
@@ -231,10 +212,10 @@ describe('exec', () => {
 
   test('in a directory that is not there runs nothing', async () => {
     const { fake, handle } = await box();
-    const refused = await refusal(fake.exec(handle, 'out:a', [], { dir: '/work' }));
+    const refused = await refusal(fake.exec(handle, 'out:a', [], { dir: '/srv/app' }));
     expect(refused).toEqual({ code: 'invalid', detail: 'no_such_directory', effect: 'none' });
-    await fake.writeFile(handle, '/work/a', '');
-    expect((await fake.exec(handle, 'out:a', [], { dir: '/work' })).text()).toBe('a');
+    await fake.writeFile(handle, '/srv/app/a', '');
+    expect((await fake.exec(handle, 'out:a', [], { dir: '/srv/app' })).text()).toBe('a');
   });
 });
 
@@ -432,7 +413,7 @@ describe('sandboxes', () => {
 
 describe('files', () => {
   test('are exact, with parents and their mode', async () => {
-    const clock = new StillClock();
+    const clock = new ManualClock();
     const { fake, handle } = await box({ clock });
     clock.advance(1_000);
     const data = Buffer.from([0, 255, 10]);

@@ -3,6 +3,7 @@ import { noSandbox } from './fake-errors.js';
 import { FAKE_LIMITS, type FakeLimits } from './fake-limits.js';
 import { FakeSandbox, type FakeMachineContext, type FakeScript } from './fake-sandbox.js';
 import { wordsOf } from './instruction.js';
+import type { ScriptedSession } from './scripted-session.js';
 
 export interface FakeMachineOptions {
   /** Dates count from the Unix epoch on a clock that is given. @default systemClock */
@@ -46,6 +47,15 @@ export class FakeMachine {
 
   get names(): string[] {
     return [...this.#sandboxes.keys()];
+  }
+
+  /** A session in whichever sandbox it is. */
+  findSession(id: string): ScriptedSession | undefined {
+    for (const sandbox of this.#sandboxes.values()) {
+      const session = sandbox.findSession(id);
+      if (session !== undefined) return session;
+    }
+    return undefined;
   }
 
   find(name: string): FakeSandbox | undefined {

@@ -73,9 +73,14 @@ export class FakeSandbox {
     return this.#sessions.get(id);
   }
 
+  /** All that can be joined. */
+  get sessions(): ScriptedSession[] {
+    return [...this.#sessions.values()];
+  }
+
   /** The running detachable ones, newest first. */
   running(): ScriptedSession[] {
-    return [...this.#sessions.values()].filter((one) => one.detachable && one.end === undefined).toReversed();
+    return this.sessions.filter((one) => one.detachable && one.end === undefined).toReversed();
   }
 
   suspend(): void {
@@ -114,11 +119,11 @@ export class FakeSandbox {
   }
 
   #all(): ScriptedSession[] {
-    return [...this.#sessions.values(), ...this.#execs];
+    return [...this.sessions, ...this.#execs];
   }
 
   #forgetOldest(): void {
-    const finished = [...this.#sessions.values()].filter(({ end }) => end !== undefined);
+    const finished = this.sessions.filter(({ end }) => end !== undefined);
     for (const { id } of finished.slice(0, -this.#context.limits.finishedSessions)) this.#sessions.delete(id);
   }
 }

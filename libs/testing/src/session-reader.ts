@@ -42,6 +42,11 @@ export class SessionReader {
     return this.#position;
   }
 
+  /** Delivered and not taken. */
+  get untakenBytes(): number {
+    return this.#untakenBytes;
+  }
+
   get over(): boolean {
     return this.#over;
   }

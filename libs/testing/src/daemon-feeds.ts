@@ -1,0 +1,104 @@
+import type { OutputFrame, StreamOffsets } from '#libs/contract';
+import type { DaemonConnection, SessionExit, SessionSink } from '#libs/protocol';
+import type { ScriptedSession } from './scripted-session.js';
+import type { SessionReader } from './session-reader.js';
+
+const BEGINNING: StreamOffsets = Object.freeze({ stdout: 0, stderr: 0 });
+
+/** The sessions that are attached on one socket: each is sent over it once, live, and replayed as often as asked. */
+export class DaemonFeeds {
+  readonly #connection: DaemonConnection;
+  readonly #saysOffsets: boolean;
+  readonly #live = new Map<ScriptedSession, SessionReader>();
+
+  constructor(connection: DaemonConnection, saysOffsets: boolean) {
+    this.#connection = connection;
+    this.#saysOffsets = saysOffsets;
+  }
+
+  /** Live output from the beginning of the session. */
+  start(session: ScriptedSession): void {
+    this.#follow(session, BEGINNING);
+  }
+
+  /** What is there from `from` on, tagged, in this turn; live output goes on behind it. */
+  replay(session: ScriptedSession, requestId: number, from: StreamOffsets): void {
+    const live = this.#live.get(session);
+    const until = live?.position ?? session.journal.next;
+    for (const frame of session.replay(from, until)) this.#output(session, frame, requestId);
+    if (live === undefined && session.end === undefined) this.#follow(session, 'now');
+    else if (live === undefined && session.end !== undefined) this.#end(session, requestId);
+  }
+
+  /** @param hold whoever read it will come back for the rest */
+  detach(session: ScriptedSession, hold: boolean): void {
+    session.hold(hold);
+    this.#live.get(session)?.leave();
+    this.#live.delete(session);
+  }
+
+  /** Resolves when the ends of these sessions have been sent. */
+  async finished(sessions: readonly ScriptedSession[]): Promise<void> {
+    await Promise.all(sessions.map(async (session) => await this.#live.get(session)?.done));
+  }
+
+  /** The socket has gone. */
+  close(): void {
+    for (const reader of this.#live.values()) reader.leave();
+    this.#live.clear();
+  }
+
+  #follow(session: ScriptedSession, from: StreamOffsets | 'now'): void {
+    session.hold(false);
+    const reader = session.attach(
+      this.#sink(session, () => this.#live.get(session)),
+      from,
+    );
+    if (reader.over) return;
+    this.#live.set(session, reader);
+    // What was delivered before there was a reader to give its room back to.
+    this.#release(reader, reader.untakenBytes);
+  }
+
+  #sink(session: ScriptedSession, reader: () => SessionReader | undefined): SessionSink {
+    const ended = (): void => {
+      this.#live.delete(session);
+      this.#end(session);
+    };
+    return {
+      frame: (frame) => {
+        if (frame.type === 'exit') return ended();
+        this.#output(session, frame);
+        const live = reader();
+        if (live) this.#release(live, frame.data.byteLength);
+      },
+      error: ended,
+    };
+  }
+
+  /** The command may write on while the socket takes more. */
+  #release(reader: SessionReader, bytes: number): void {
+    if (this.#connection.writable()) reader.taken(bytes);
+    else this.#connection.whenWritable(() => reader.taken(bytes));
+  }
+
+  #output({ id: sessionId }: ScriptedSession, { type, data, offset }: OutputFrame, replayFor?: number): void {
+    this.#connection.event(type, {
+      sessionId,
+      data,
+      ...(this.#saysOffsets && { offset }),
+      ...(replayFor !== undefined && { replayFor }),
+    });
+  }
+
+  #end({ id: sessionId, end }: ScriptedSession, replayFor?: number): void {
+    if (end === undefined) return;
+    const about = { sessionId, ...(replayFor !== undefined && { replayFor }) };
+    if ('lost' in end) {
+      return this.#connection.event('error', { ...about, error: 'unavailable', detail: 'closed_before_exit' });
+    }
+    const { exitCode: code, signal, startError, stoppedBy, gone }: SessionExit = end.exit;
+    const more = { signal, startError, stoppedBy, gone };
+    this.#connection.event('exit', { ...about, code, ...(this.#saysOffsets && more) });
+  }
+}
