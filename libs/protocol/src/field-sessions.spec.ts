@@ -179,6 +179,56 @@ describe('a daemon without offsets', () => {
     expect(second.sink.seen).toEqual([out(0, 'ab'), ['exit', 2]]);
   });
 
+  test('two who find an empty journal: the replay of a third tells the place of what they were sent', async () => {
+    const { peer, attach } = fieldDaemon();
+    const first = await attach();
+    const second = await attach();
+    peer.out('stdout', 's-1', 'ab');
+    const third = await attach();
+    peer.out('stdout', 's-1', 'c');
+    expect(first.sink.seen).toEqual([]);
+    peer.out('stdout', 's-1', 'abc', { replay_for: third.tag });
+    peer.exit('s-1', 0);
+    const live = [out(0, 'ab'), out(2, 'c'), ['exit', 0]];
+    expect([first.sink.seen, second.sink.seen]).toEqual([live, live]);
+    expect(third.sink.seen).toEqual([out(0, 'abc'), ['exit', 0]]);
+  });
+
+  test('a replay tells the place of live output, though whom it was for has left', async () => {
+    for (const leaves of ['before', 'within']) {
+      const { peer, spawn, attach } = fieldDaemon();
+      const first = await spawn();
+      const second = await attach();
+      if (leaves === 'before') first.session.unsubscribe();
+      peer.out('stdout', 's-1', 'ab', { replay_for: first.tag });
+      if (leaves === 'within') first.session.unsubscribe();
+      peer.out('stdout', 's-1', 'cd', { replay_for: first.tag });
+      peer.out('stdout', 's-1', 'e');
+      peer.out('stdout', 's-1', 'abcde', { replay_for: second.tag });
+      peer.out('stdout', 's-1', 'f');
+      expect(second.sink.seen).toEqual([out(0, 'abcde'), out(5, 'f')]);
+    }
+  });
+
+  test('a pause of the socket is no second without a replay', async () => {
+    const { clock, peer, spawn, attach } = fieldDaemon({
+      subscriberHighBytes: 8,
+      subscriberLowBytes: 2,
+      pauseMs: 3_000,
+    });
+    const other = await spawn('s-2');
+    const { sink, tag } = await attach();
+    peer.out('stdout', 's-1', 'cd');
+    peer.out('stdout', 's-2', 'abcdefgh');
+    clock.advance(2_500);
+    other.session.taken(8);
+    expect(peer.events).toEqual(['pause', 'resume']);
+    clock.advance(600);
+    peer.out('stdout', 's-1', 'abcd', { replay_for: tag });
+    peer.out('stdout', 's-1', 'e');
+    expect(sink.seen).toEqual([out(0, 'abcd'), out(4, 'e')]);
+  });
+
   test('from an offset: the replay comes whole, the rest of it is delivered', async () => {
     const { peer, attach } = fieldDaemon();
     const { sink, tag } = await attach({ stdout: 3, stderr: 0 });

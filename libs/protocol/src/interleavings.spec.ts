@@ -286,7 +286,7 @@ async function run(seed: number, kind: 'offsets' | 'field'): Promise<unknown> {
     const body = op === 'spawn' ? { name: NAME, cmd: 'x', args: [] } : { name: NAME, sessionId: ID, from };
     void (async () => {
       try {
-        reader.session = await connection.open(op, body as never, reader.sink as never);
+        reader.session = await connection.open(op, body as never, reader.sink);
         reader.take(random.below(reader.untaken + 1));
       } catch (error) {
         failures.push(error);

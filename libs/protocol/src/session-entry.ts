@@ -112,6 +112,7 @@ export class SessionEntry implements SubscriberOwner {
     this.markExited();
     if (subscriber.caughtUp(this.order.end)) subscriber.exit(frame);
     else subscriber.fail(streamGap('a replay ended before the bytes that were seen live'));
+    this.order.replayEnded();
   }
 
   /** Ends at once whoever it is for: an error says nothing about how much there was. */
@@ -175,6 +176,7 @@ export class SessionEntry implements SubscriberOwner {
     const marks: QueueMarks = { highBytes, lowBytes };
     const subscriber = new Subscriber(sink, marks, this, tag, next && { ...next });
     this.subscribers.add(subscriber);
+    this.order.begun(tag);
     return subscriber;
   }
 

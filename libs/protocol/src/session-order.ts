@@ -1,5 +1,6 @@
 import type { StreamOffsets } from '#libs/contract/core';
 import type { Clock } from './clock.js';
+import { IdMemory } from './id-memory.js';
 import { malformedFrame, streamGap } from './link-errors.js';
 import type { SocketPause } from './socket-pause.js';
 import type { OutputStream, Subscriber } from './subscriber.js';
@@ -18,6 +19,10 @@ export interface SessionOrder {
   output(stream: OutputStream, body: EventBody<OutputStream>, subscriber?: Subscriber): void;
   /** An untagged end of the session. */
   ending(tell: () => void): void;
+  /** A replay for the request `tag` may follow. */
+  begun(tag: number): void;
+  /** A replay has ended with the end of the session. */
+  replayEnded(): void;
   /** Nothing more comes until the next attach. */
   detached(): void;
 }
@@ -47,25 +52,34 @@ export class OffsetOrder implements SessionOrder {
     tell();
   }
 
+  begun(): void {}
+
+  replayEnded(): void {}
+
   detached(): void {}
 }
 
 const HOLD_MS = 1_000;
 const HOLD_BYTES = 1024 * 1024;
+/** Replays of one session that can be under way at once. */
+const REPLAYS = 1_024;
+
+type Held = { readonly stream: OutputStream; readonly data: Uint8Array } | { readonly tell: () => void };
 
 /**
  * Of a daemon whose frames say no offset. A replay begins with byte 0 and comes in one piece; the live frames behind
  * it go on from its end. A live frame may come before the replay that repeats it: where nothing else tells its place,
- * it is held until a replay shows that it is part of it, or none comes because the journal was empty.
+ * it is held until a replay has shown that it was its last part, or none comes because the journal was empty.
  */
 export class CountedOrder implements SessionOrder {
   private live: { stdout: number; stderr: number } | undefined;
   /** What came of each replay, by its request: of one whose listener has left too, for the sake of `live`. */
-  private readonly replayed = new Map<number, { stdout: number; stderr: number }>();
+  private readonly replayed = new IdMemory<number, { stdout: number; stderr: number }>(REPLAYS);
   /** Those for whom an empty journal was assumed: a replay would contradict it. */
   private readonly assumed = new WeakSet<Subscriber>();
-  private held: (() => void)[] = [];
-  private heldBytes = 0;
+  private held: Held[] = [];
+  private heldBytes = { stdout: 0, stderr: 0 };
+  private replayedAt = 0;
   private cancelHold: (() => void) | undefined;
 
   constructor(
@@ -89,14 +103,24 @@ export class CountedOrder implements SessionOrder {
   }
 
   output(stream: OutputStream, { data, replayFor }: EventBody<OutputStream>, subscriber?: Subscriber): void {
-    if (replayFor !== undefined) this.replay(stream, data, replayFor, subscriber);
-    else if (this.live) this.next(stream, data);
-    else this.hold(() => this.next(stream, data), data.length);
+    if (replayFor !== undefined) return this.replay(stream, data, replayFor, subscriber);
+    if (!this.live) return this.hold({ stream, data });
+    this.placeHeld();
+    this.next(stream, data);
   }
 
   ending(tell: () => void): void {
-    if (this.live) tell();
-    else this.hold(tell, 0);
+    if (!this.live) return this.hold({ tell });
+    this.placeHeld();
+    tell();
+  }
+
+  begun(tag: number): void {
+    this.replayed.remember(tag, { stdout: 0, stderr: 0 });
+  }
+
+  replayEnded(): void {
+    if (this.live) this.placeHeld();
   }
 
   detached(): void {
@@ -109,59 +133,68 @@ export class CountedOrder implements SessionOrder {
     if (subscriber && this.assumed.has(subscriber)) {
       return subscriber.fail(streamGap('a replay came after live output that it should have preceded'));
     }
-    const replayed = this.replayed.get(tag) ?? { stdout: 0, stderr: 0 };
-    if (subscriber) this.replayed.set(tag, replayed);
-    else if (!this.replayed.has(tag)) return;
-    this.dropHeld();
+    const replayed = this.replayed.recall(tag);
+    if (!replayed) return;
     const offset = replayed[stream];
     replayed[stream] += data.length;
     this.live ??= { stdout: 0, stderr: 0 };
     this.live[stream] = Math.max(this.live[stream], replayed[stream]);
+    this.replayedAt = this.clock.now();
     if (subscriber) this.deliver(stream, offset, data, subscriber);
   }
 
   private next(stream: OutputStream, data: Uint8Array): void {
     if (!this.live) return;
-    if (this.replayed.size > this.subscribers.size) this.forgetReplays();
     const offset = this.live[stream];
     this.live[stream] += data.length;
     this.deliver(stream, offset, data);
   }
 
-  /** A live frame is behind all replays: nothing more comes of those whose listeners have left. */
-  private forgetReplays(): void {
-    const tags = new Set([...this.subscribers].map(({ tag }) => tag));
-    for (const tag of this.replayed.keys()) if (!tags.has(tag)) this.replayed.delete(tag);
-  }
-
-  private hold(event: () => void, bytes: number): void {
-    if (this.subscribers.size === 0) return;
+  private hold(event: Held): void {
+    // What is held has to reach up to the replay without a hole.
+    if (this.subscribers.size === 0) return this.dropHeld();
     this.held.push(event);
-    this.heldBytes += bytes;
-    if (this.heldBytes > HOLD_BYTES) this.assumeEmptyJournal();
+    if ('stream' in event) this.heldBytes[event.stream] += event.data.length;
+    if (this.heldBytes.stdout + this.heldBytes.stderr > HOLD_BYTES) this.placeHeld();
     else if (!this.cancelHold) this.awaitReplay();
   }
 
   private awaitReplay(): void {
     const { phase } = this.pause;
+    const since = this.clock.now();
     this.cancelHold = this.clock.after(HOLD_MS, () => {
-      if (phase % 2 === 0 && phase === this.pause.phase) this.assumeEmptyJournal();
-      else this.awaitReplay();
+      const unread = phase % 2 === 1 || phase !== this.pause.phase;
+      if (unread || this.replayedAt > since) this.awaitReplay();
+      else this.placeHeld();
     });
   }
 
-  private assumeEmptyJournal(): void {
-    const { held } = this;
+  /** All that was held came before the replay that followed, so it is the end of it; without one, the beginning. */
+  private placeHeld(): void {
+    if (this.held.length === 0) return;
+    const { held, heldBytes } = this;
     this.dropHeld();
-    this.live = { stdout: 0, stderr: 0 };
-    for (const subscriber of this.subscribers) this.assumed.add(subscriber);
-    for (const event of held) event();
+    if (this.live) {
+      this.live = { stdout: this.live.stdout - heldBytes.stdout, stderr: this.live.stderr - heldBytes.stderr };
+    } else {
+      this.live = { stdout: 0, stderr: 0 };
+      for (const subscriber of this.subscribers) this.assumed.add(subscriber);
+    }
+    if (this.live.stdout < 0 || this.live.stderr < 0) {
+      for (const subscriber of this.subscribers)
+        subscriber.fail(streamGap('a replay is shorter than what came before'));
+      return;
+    }
+    for (const event of held) {
+      if ('tell' in event) event.tell();
+      else this.next(event.stream, event.data);
+    }
   }
 
   private dropHeld(): void {
     this.cancelHold?.();
     this.cancelHold = undefined;
     this.held = [];
-    this.heldBytes = 0;
+    this.heldBytes = { stdout: 0, stderr: 0 };
   }
 }
