@@ -37,7 +37,7 @@ class FakeOutlet implements Outlet {
   event<Name extends EventName>(event: Name, body: EventBody<Name>): void {
     const { replayFor, offset, data } = body as Partial<EventBody<'stdout'>>;
     const text = data ? Buffer.from(data).toString('latin1') : '';
-    this.sent.push({ event, replayFor, offset, text, body });
+    this.sent.push({ event, replayFor, offset, text, body: body as EventBody<EventName> });
     for (const watch of this.watching) watch();
   }
 
