@@ -1,3 +1,5 @@
+import { deferred } from './deferred.js';
+
 /** A place in a lane. */
 export interface Turn<T> {
   readonly result: Promise<T>;
@@ -21,12 +23,7 @@ export class Lane {
 
   /** The task starts before this returns when nothing is ahead of it. */
   add<T>(task: () => Promise<T>): Turn<T> {
-    let resolve!: (value: T) => void;
-    let reject!: (error: Error) => void;
-    const result = new Promise<T>((res, rej) => {
-      resolve = res;
-      reject = rej;
-    });
+    const { promise, resolve, reject } = deferred<T>();
     let settled = false;
     let started = false;
     const once =
@@ -36,7 +33,7 @@ export class Lane {
         settle(value);
       };
     const turn = {
-      result,
+      result: promise,
       resolve: once(resolve),
       reject: once(reject),
       get started() {

@@ -40,6 +40,22 @@ export function aborted(signal: AbortSignal | undefined, effect: SandboxEffect):
   return new SandboxError('aborted', { effect, message: 'the caller aborted', cause: signal?.reason });
 }
 
+export function requestTooLarge(op: RequestOp, maxFrameBytes: number): SandboxError {
+  return new SandboxError('invalid', {
+    detail: 'request_too_large',
+    effect: 'none',
+    message: `${op}: the request takes more than the ${maxFrameBytes} bytes of one frame`,
+  });
+}
+
+export function badBody(op: RequestOp): SandboxError {
+  return new SandboxError('invalid', {
+    detail: 'argument',
+    effect: 'none',
+    message: `${op}: the request has no wire form`,
+  });
+}
+
 export function malformedReply(op: RequestOp, problem: string): SandboxError {
   return new SandboxError('provider', {
     detail: 'malformed_reply',

@@ -2,10 +2,19 @@ import { SandboxError } from '#libs/contract/core';
 import { onAbort } from './abort-listeners.js';
 import type { Clock } from './clock.js';
 import { decodeResult, encodeRequest, type DaemonFrame } from './codec.js';
+import { deferred } from './deferred.js';
 import { ShapeError } from './field.js';
 import { IdMemory } from './id-memory.js';
 import type { ProtocolLimits } from './limits.js';
-import { aborted, effectOnceSent, malformedReply, refused, runnerTimeout } from './link-errors.js';
+import {
+  aborted,
+  badBody,
+  effectOnceSent,
+  malformedReply,
+  refused,
+  requestTooLarge,
+  runnerTimeout,
+} from './link-errors.js';
 import type { RequestOptions } from './link.js';
 import type { SendQueue } from './send-queue.js';
 import type { RequestBody, RequestOp, ResultOf } from './table.js';
@@ -69,7 +78,7 @@ export class PendingRequests {
     const refusal = this.refusal(options.signal);
     if (refusal) return { result: Promise.reject(refusal), withdraw: () => false };
     const id = ++this.lastId;
-    const { promise, resolve, reject } = withResolvers<T>();
+    const { promise, resolve, reject } = deferred<T>();
     const { signal } = options;
 
     const settle = (outcome: () => void, leftover?: Leftover): void => {
@@ -187,10 +196,10 @@ export class PendingRequests {
     try {
       const text = encodeRequest(id, op, body);
       const fits = text.length * 3 <= maxFrameBytes || Buffer.byteLength(text) <= maxFrameBytes;
-      return fits ? text : tooLarge(op, maxFrameBytes);
+      return fits ? text : requestTooLarge(op, maxFrameBytes);
     } catch (error) {
       // A RangeError: longer than a string can be.
-      return error instanceof RangeError ? tooLarge(op, maxFrameBytes) : badBody(op);
+      return error instanceof RangeError ? requestTooLarge(op, maxFrameBytes) : badBody(op);
     }
   }
 
@@ -207,37 +216,7 @@ export class PendingRequests {
   }
 }
 
-function tooLarge(op: RequestOp, maxFrameBytes: number): SandboxError {
-  return new SandboxError('invalid', {
-    detail: 'request_too_large',
-    effect: 'none',
-    message: `${op}: the request takes more than the ${maxFrameBytes} bytes of one frame`,
-  });
-}
-
-function badBody(op: RequestOp): SandboxError {
-  return new SandboxError('invalid', {
-    detail: 'argument',
-    effect: 'none',
-    message: `${op}: the request has no wire form`,
-  });
-}
-
 /** Names the member, never its content. */
 function problemOf(error: unknown): string {
   return error instanceof ShapeError ? error.message : 'not what was asked for';
-}
-
-function withResolvers<T>(): {
-  promise: Promise<T>;
-  resolve: (value: T) => void;
-  reject: (error: SandboxError) => void;
-} {
-  let resolve!: (value: T) => void;
-  let reject!: (error: SandboxError) => void;
-  const promise = new Promise<T>((res, rej) => {
-    resolve = res;
-    reject = rej;
-  });
-  return { promise, resolve, reject };
 }

@@ -1,5 +1,6 @@
 import type { SandboxError } from '#libs/contract/core';
 import { onAbort } from './abort-listeners.js';
+import { Attachment, type Reach } from './attachment.js';
 import type { Clock } from './clock.js';
 import { Lane } from './lanes.js';
 import type { ProtocolLimits } from './limits.js';
@@ -27,22 +28,20 @@ export interface SessionContext {
   readonly abandoned: (sessionId: string, name: string) => void;
 }
 
-/** A session as this connection follows it: its listeners, and what the daemon was told about whether any are here. */
+/** A session as this connection follows it: who listens, and from where each goes on. */
 export class SessionEntry implements SubscriberOwner {
   readonly subscribers = new Set<Subscriber>();
   readonly stdin: SessionStdin;
   private readonly order: SessionOrder;
-  private readonly attachment: Lane;
+  private readonly attachment: Attachment;
+  private readonly attaching: Lane;
   private readonly lanes: readonly Lane[];
-  /** What the daemon was told last: send everything, block at the journal's cap, or nothing. */
-  private told: 'attached' | 'held' | 'detached' = 'detached';
-  private telling = Promise.resolve();
   private exited = false;
   private closed = false;
 
   constructor(
     readonly id: string,
-    private name: string,
+    name: string,
     private readonly context: SessionContext,
     fromStart: boolean,
   ) {
@@ -54,21 +53,30 @@ export class SessionEntry implements SubscriberOwner {
     const onIdle = (): void => this.forgetIfIdle();
     const first = new Lane(onIdle);
     // A write may wait for the process to read: where the daemon takes both at once, attaching does not wait for it.
-    this.attachment = native ? new Lane(onIdle) : first;
-    this.lanes = native ? [first, this.attachment] : [first];
+    this.attaching = native ? new Lane(onIdle) : first;
+    this.lanes = native ? [first, this.attaching] : [first];
     this.stdin = new SessionStdin(id, first, requests);
+    this.attachment = new Attachment(name, {
+      sessionId: id,
+      lane: this.attaching,
+      requests,
+      native,
+      wanted: () => this.wanted(),
+      onDetached: () => this.order.detached(),
+      onLate: (sandbox) => context.abandoned(id, sandbox),
+    });
   }
 
   /** The daemon has started it for `sink`, by the request `tag`. */
   started(sink: SessionSink, tag: number): Subscriber {
-    this.told = 'attached';
+    this.attachment.told = 'attached';
     return this.add(sink, tag, { stdout: 0, stderr: 0 });
   }
 
   /** The daemon has attached it for a caller that is gone. */
   abandoned(): void {
-    this.told = 'attached';
-    void this.sync();
+    this.attachment.told = 'attached';
+    void this.attachment.sync();
     this.forgetIfIdle();
   }
 
@@ -77,9 +85,8 @@ export class SessionEntry implements SubscriberOwner {
     const { signal, timeoutMs } = options;
     let call: Call<Subscriber> | undefined;
     let gone = false;
-    const turn = this.attachment.add(() => {
-      call = this.callAttach(body, timeoutMs, (result, tag) => {
-        this.name = body.name;
+    const turn = this.attaching.add(() => {
+      call = this.attachment.attach(body, timeoutMs, (result, tag) => {
         const subscriber = this.add(sink, tag, this.start(body.from, result));
         if (body.from === 'now' && this.context.native) subscriber.goLive();
         if (gone) subscriber.leave();
@@ -108,7 +115,7 @@ export class SessionEntry implements SubscriberOwner {
     if (tag === undefined) return this.order.ending(() => this.liveExit(frame));
     const subscriber = this.tagged(tag);
     if (subscriber?.state !== 'on') return;
-    if (this.on().length === 1) this.told = 'detached';
+    if (this.on().length === 1) this.attachment.told = 'detached';
     this.markExited();
     if (subscriber.caughtUp(this.order.end)) subscriber.exit(frame);
     else subscriber.fail(streamGap('a replay ended before the bytes that were seen live'));
@@ -119,7 +126,7 @@ export class SessionEntry implements SubscriberOwner {
   error(body: EventBody<'error'>): void {
     const error = refused('session', body);
     const subscriber = this.tagged(body.replayFor);
-    if (body.replayFor === undefined) this.told = 'detached';
+    if (body.replayFor === undefined) this.attachment.told = 'detached';
     else if (subscriber?.state !== 'on') return;
     for (const s of subscriber ? [subscriber] : this.on()) s.fail(error);
   }
@@ -139,7 +146,7 @@ export class SessionEntry implements SubscriberOwner {
   async leave(subscriber: Subscriber): Promise<void> {
     this.stdin.leave(subscriber);
     subscriber.leave();
-    await this.sync();
+    await this.attachment.sync();
   }
 
   /** The connection has ended. */
@@ -152,18 +159,18 @@ export class SessionEntry implements SubscriberOwner {
   slow(subscriber: Subscriber): void {
     if (!this.context.native) return this.context.pause.add(subscriber);
     subscriber.takeOff();
-    void this.sync();
+    void this.attachment.sync();
   }
 
   drained(subscriber: Subscriber): void {
     if (!this.context.native) return this.context.pause.delete(subscriber);
-    void this.attachment.add(() => this.reattach(subscriber)).result;
+    void this.attaching.add(() => this.reattach(subscriber)).result;
   }
 
   ended(subscriber: Subscriber): void {
     this.subscribers.delete(subscriber);
     this.context.pause.delete(subscriber);
-    void this.sync();
+    void this.attachment.sync();
     this.forgetIfIdle();
   }
 
@@ -200,38 +207,12 @@ export class SessionEntry implements SubscriberOwner {
   private async reattach(subscriber: Subscriber): Promise<void> {
     if (subscriber.state !== 'off' || this.closed) return;
     const from = subscriber.next as { stdout: number; stderr: number };
-    const body = { name: this.name, sessionId: this.id, from: { ...from } };
-    const call = this.callAttach(body, undefined, (result, tag) => {
+    const call = this.attachment.resume({ ...from }, (result, tag) => {
       if (subscriber.state !== 'off') return;
       this.checkBegin(from, result.from);
       subscriber.resume(tag);
     });
     await call.result.catch((error: SandboxError) => subscriber.fail(error));
-  }
-
-  /** An attach; whatever becomes of it here, the daemon is told when nobody listens. */
-  private callAttach<T>(
-    body: RequestBody<'attach'>,
-    timeoutMs: number | null | undefined,
-    accept: (result: ResultOf<'attach'>, tag: number) => T,
-  ): Call<T> {
-    const { name, sessionId, stdin } = body;
-    const plain = { name, sessionId, ...(stdin !== undefined && { stdin }) };
-    return this.context.requests.call('attach', this.context.native ? body : plain, {
-      ...(timeoutMs !== undefined && { timeoutMs }),
-      accept: (result, tag) => {
-        if (result.sessionId !== this.id) throw malformedReply('attach', 'result.session_id: not the one asked for');
-        this.told = 'attached';
-        try {
-          return accept(result, tag);
-        } finally {
-          void this.sync();
-        }
-      },
-      late: (result) => {
-        if (result.sessionId === this.id) this.context.abandoned(this.id, name);
-      },
-    });
   }
 
   private deliver(stream: OutputStream, offset: number, data: Uint8Array, subscriber?: Subscriber): void {
@@ -246,7 +227,7 @@ export class SessionEntry implements SubscriberOwner {
     const on = this.on();
     // Whoever has not caught up gets it again behind its replay.
     const reached = on.filter((subscriber) => subscriber.caughtUp(this.order.end));
-    if (reached.length === on.length) this.told = 'detached';
+    if (reached.length === on.length) this.attachment.told = 'detached';
     this.markExited();
     for (const subscriber of reached) subscriber.exit(frame);
   }
@@ -266,27 +247,10 @@ export class SessionEntry implements SubscriberOwner {
     return undefined;
   }
 
-  /** What the daemon should be told. */
-  private wanted(): 'attached' | 'held' | 'detached' {
-    if (this.closed) return this.told;
+  private wanted(): Reach {
+    if (this.closed) return this.attachment.told;
     if (this.on().length > 0) return 'attached';
     return this.subscribers.size > 0 && !this.exited ? 'held' : 'detached';
-  }
-
-  /** Tells the daemon when nobody here listens, or only such as cannot take more. */
-  private async sync(): Promise<void> {
-    const wanted = this.wanted();
-    if (wanted !== this.told && wanted !== 'attached') this.telling = this.attachment.add(() => this.detach()).result;
-    await this.telling;
-  }
-
-  private async detach(): Promise<void> {
-    const wanted = this.wanted();
-    if (wanted === this.told || wanted === 'attached') return;
-    this.told = wanted;
-    if (wanted === 'detached') this.order.detached();
-    const body = { name: this.name, sessionId: this.id, ...(wanted === 'held' && { hold: true }) };
-    await this.context.requests.call('detach', body, { accept: () => {} }).result.catch(() => {});
   }
 
   private forgetIfIdle(): void {

@@ -362,6 +362,36 @@ describe('a session', () => {
     }
   });
 
+  test('an open that was aborted before does nothing', async () => {
+    const { peer, connection } = daemon();
+    const options = { signal: AbortSignal.abort('early') };
+    const attach = connection.open('attach', { name: NAME, sessionId: 's-1' }, recordingSink(), options);
+    await expect(attach).rejects.toMatchObject({ code: 'aborted', effect: 'none', cause: 'early' });
+    const spawn = connection.open('spawn', SPAWN, recordingSink(), options);
+    await expect(spawn).rejects.toMatchObject({ code: 'aborted', effect: 'none', cause: 'early' });
+    expect([peer.requests, connection.stats().sessions]).toEqual([[], 0]);
+  });
+
+  test('an error ends one in the middle of its replay, and a replay that fails ends only its own', async () => {
+    const { peer, spawn, attach } = daemon();
+    const first = await spawn();
+    peer.out('stdout', 's-1', 'abcd', { offset: 0 });
+    const second = await attach();
+    const third = await attach();
+    peer.out('stdout', 's-1', 'ab', { offset: 0, replay_for: second.tag });
+    const error = { stream: 'error', session_id: 's-1', error: 'unavailable', detail: 'journal_failed' };
+    peer.say({ ...error, replay_for: second.tag });
+    expect(second.sink.seen).toEqual([
+      ['stdout', 0, 'ab'],
+      ['unavailable', 'journal_failed'],
+    ]);
+    peer.say(error);
+    expect([first.sink.seen.at(-1), third.sink.seen]).toEqual([
+      ['unavailable', 'journal_failed'],
+      [['unavailable', 'journal_failed']],
+    ]);
+  });
+
   test('the last listener to leave detaches; stop resolves when it was answered', async () => {
     const { peer, spawn, attach } = daemon();
     const first = await spawn();

@@ -1,7 +1,7 @@
 import { SandboxError } from '#libs/contract/core';
 import type { DaemonFrame } from './codec.js';
 import { IdMemory } from './id-memory.js';
-import { malformedReply } from './link-errors.js';
+import { aborted, malformedReply } from './link-errors.js';
 import type { RequestOptions, RunnerSession, SessionExit, SessionSink } from './link.js';
 import { SessionEntry, type SessionContext } from './session-entry.js';
 import { Subscription } from './subscription.js';
@@ -57,7 +57,7 @@ export class Sessions {
   }
 
   async spawn(body: RequestBody<'spawn'>, sink: SessionSink, options: RequestOptions): Promise<RunnerSession> {
-    return this.open(body.name, async () => {
+    return this.open(body.name, options, async () => {
       const call = this.options.requests.call('spawn', body, {
         ...options,
         accept: ({ sessionId }, tag) => {
@@ -72,7 +72,7 @@ export class Sessions {
   }
 
   async attach(body: RequestBody<'attach'>, sink: SessionSink, options: RequestOptions): Promise<RunnerSession> {
-    return this.open(body.name, async () => {
+    return this.open(body.name, options, async () => {
       const entry = this.entries.get(body.sessionId) ?? this.enter(body.sessionId, body.name, false);
       return { entry, subscriber: await entry.attach(body, sink, options) };
     });
@@ -106,8 +106,10 @@ export class Sessions {
 
   private async open(
     name: string,
+    { signal }: RequestOptions,
     join: () => Promise<{ entry: SessionEntry; subscriber: Subscriber }>,
   ): Promise<RunnerSession> {
+    if (signal?.aborted) throw aborted(signal, 'none');
     if (this.subscribers + this.opening >= this.options.limits.sessions)
       throw sessionLimit(this.options.limits.sessions);
     this.opening++;
