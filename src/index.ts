@@ -42,6 +42,8 @@ export type {
   WriteFileOptions,
 } from '#libs/contract';
 export type { AsyncSettings, Definition, SettingsInput } from './common/index.js';
+export { SANDBOX_HTTP_STATUS, statusOf } from './sandbox/http-status.js';
+export { SandboxExceptionFilter, type SandboxErrorBody } from './sandbox/sandbox-exception.filter.js';
 export { SandboxModule } from './sandbox/sandbox.module.js';
 export type {
   AdapterDefinition,
