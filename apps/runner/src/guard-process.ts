@@ -1,6 +1,7 @@
 import type { Daemon } from './daemon.js';
 import { EXIT } from './exit-codes.js';
 import type { Log } from './log.js';
+import { watchParent } from './parent-watch.js';
 
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 /** For the kill before an exit that must not wait. */
@@ -9,9 +10,13 @@ const FRAMES = 4;
 
 /**
  * Ties the process to its daemon: the first signal stops it, a second one kills what runs and exits 1, and so does
- * an error that nobody caught. The returned function unties them.
+ * an error that nobody caught. With `exitWithParent` the end of stdin stops it too. The returned function unties them.
  */
-export function guardProcess(daemon: Pick<Daemon, 'stop' | 'kill'>, log: Log): () => void {
+export function guardProcess(
+  daemon: Pick<Daemon, 'stop' | 'kill'>,
+  log: Log,
+  { exitWithParent }: { readonly exitWithParent: boolean },
+): () => void {
   let signals = 0;
   let dying = false;
   const die = (): void => {
@@ -33,7 +38,14 @@ export function guardProcess(daemon: Pick<Daemon, 'stop' | 'kill'>, log: Log): (
   for (const signal of SIGNALS) process.on(signal, onSignal);
   process.on('uncaughtException', onError);
   process.on('unhandledRejection', onError);
+  const unwatch = exitWithParent
+    ? watchParent(() => {
+        log.info('stopping: stdin has ended');
+        daemon.stop();
+      })
+    : undefined;
   return () => {
+    unwatch?.();
     for (const signal of SIGNALS) process.off(signal, onSignal);
     process.off('uncaughtException', onError);
     process.off('unhandledRejection', onError);

@@ -1,5 +1,5 @@
 import { KEEPER_LIMITS } from '#libs/process';
-import { SETTINGS, TOKEN_VARIABLE, type Setting } from './settings.js';
+import { PARENT_VARIABLE, SETTINGS, TOKEN_VARIABLE, type Setting } from './settings.js';
 
 const COLUMN = 24;
 
@@ -29,6 +29,10 @@ ${line('', 'user of a machine can read the arguments of its', 30)}
 ${line('', 'processes. Prefer a file with mode 0600. Commands', 30)}
 ${line('', 'in a sandbox run as the same user as the daemon:', 30)}
 ${line('', 'what that user can read, they can.', 30)}
+${line(PARENT_VARIABLE, '', 30)}
+${line('', 'true: end as on SIGTERM when stdin ends. For', 30)}
+${line('', 'programs that start the daemon with a pipe there.', 30)}
+${line('', 'Default: false', 30)}
 
 Signals:
   SIGTERM, SIGINT, SIGHUP  Say goodbye to the platform, stop what runs (TERM,

@@ -36,6 +36,7 @@ describe('readOptions', () => {
       root: join(homedir(), '.sandbox-runner'),
       name: hostname(),
       logLevel: 'info',
+      exitWithParent: false,
       warnings: [],
     });
   });
@@ -47,6 +48,7 @@ describe('readOptions', () => {
       SANDBOX_RUNNER_ROOT: '/srv/root',
       SANDBOX_RUNNER_NAME: 'builder',
       SANDBOX_RUNNER_LOG_LEVEL: 'debug',
+      SANDBOX_RUNNER_EXIT_WITH_PARENT: 'true',
     };
     expect(run([], env)).toEqual({
       url: 'https://platform.example/base',
@@ -54,6 +56,7 @@ describe('readOptions', () => {
       root: '/srv/root',
       name: 'builder',
       logLevel: 'debug',
+      exitWithParent: true,
       warnings: [],
     });
   });

@@ -2,7 +2,7 @@ import { homedir, hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { readArguments } from './arguments.js';
 import { LOG_LEVELS, type LogLevel } from './log.js';
-import { SETTINGS, TOKEN_VARIABLE, type SettingName } from './settings.js';
+import { PARENT_VARIABLE, SETTINGS, TOKEN_VARIABLE, type SettingName } from './settings.js';
 import { noToken, tokenFromFile, tokenFromText, type Token } from './token.js';
 import { UsageError } from './usage-error.js';
 
@@ -14,6 +14,8 @@ export interface RunnerOptions {
   readonly root: string;
   readonly name: string;
   readonly logLevel: LogLevel;
+  /** End when stdin does. */
+  readonly exitWithParent: boolean;
   /** To be logged at the start. */
   readonly warnings: readonly string[];
 }
@@ -43,6 +45,7 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): In
     root: resolve(given('root') ?? join(homedir(), '.sandbox-runner')),
     name: checkedName(given('name') ?? hostname()),
     logLevel: logLevel(given('logLevel') ?? 'info'),
+    exitWithParent: flag(PARENT_VARIABLE, env[PARENT_VARIABLE] || 'false'),
     warnings: warning === undefined ? [] : [warning],
   };
 }
@@ -82,4 +85,9 @@ function logLevel(text: string): LogLevel {
   const level = LOG_LEVELS.find((known) => known === text);
   if (level === undefined) throw new UsageError(`the log level must be one of ${LOG_LEVELS.join(', ')}`);
   return level;
+}
+
+function flag(variable: string, text: string): boolean {
+  if (text !== 'true' && text !== 'false') throw new UsageError(`${variable} must be true or false`);
+  return text === 'true';
 }

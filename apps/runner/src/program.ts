@@ -30,6 +30,8 @@ export async function runProgram(argv: readonly string[], env: NodeJS.ProcessEnv
 async function runDaemon(options: RunnerOptions): Promise<ExitCode> {
   const { url, token, root, name, logLevel } = options;
   const log = createLog(logLevel, write);
+  // Whoever read the log may be gone; that ends no session.
+  process.stderr.on('error', () => {});
   for (const warning of options.warnings) log.warn(warning);
   const keeper = await openKeeper(root, log);
   if (typeof keeper === 'number') return keeper;
@@ -44,7 +46,7 @@ async function runDaemon(options: RunnerOptions): Promise<ExitCode> {
     instance: randomBytes(16).toString('hex'),
   };
   const daemon = new Daemon({ url, token, query }, { keeper, log });
-  const unguard = guardProcess(daemon, log);
+  const unguard = guardProcess(daemon, log, options);
   log.info('sandbox-runner started', { version, pid: process.pid, root, url });
   try {
     const code = await daemon.run();

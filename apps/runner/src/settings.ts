@@ -9,6 +9,9 @@ export interface Setting {
 
 export const TOKEN_VARIABLE = 'SANDBOX_RUNNER_TOKEN';
 
+/** For programs that start the daemon: `true` ends it, as SIGTERM does, when its stdin ends. */
+export const PARENT_VARIABLE = 'SANDBOX_RUNNER_EXIT_WITH_PARENT';
+
 export const SETTINGS = {
   url: {
     flag: 'url',
