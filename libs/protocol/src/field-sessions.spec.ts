@@ -167,6 +167,19 @@ describe('a daemon without offsets', () => {
     expect(second.sink.seen).toEqual([out(0, 'abc'), out(3, 'd'), ['exit', 2]]);
   });
 
+  test('a live frame within the replay for another is at its place', async () => {
+    const { peer, spawn, attach } = fieldDaemon();
+    const first = await spawn();
+    peer.out('stdout', 's-1', 'abcd');
+    const second = await attach();
+    peer.out('stdout', 's-1', 'ab', { replay_for: second.tag });
+    peer.out('stdout', 's-1', 'e');
+    peer.out('stdout', 's-1', 'cde', { replay_for: second.tag });
+    peer.out('stdout', 's-1', 'f');
+    expect(first.sink.seen).toEqual([out(0, 'abcd'), out(4, 'e'), out(5, 'f')]);
+    expect(second.sink.seen).toEqual([out(0, 'ab'), out(2, 'cde'), out(5, 'f')]);
+  });
+
   test('an exit between reply and replay ends the first listener at once and the second behind its replay', async () => {
     const { peer, spawn, attach } = fieldDaemon();
     const first = await spawn();

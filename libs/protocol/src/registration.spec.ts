@@ -192,6 +192,52 @@ describe('registration', () => {
     expect(registry.calls.findLast((call) => call === 'online' || call === 'offline')).toBe('online');
   });
 
+  test('a newcomer that leaves during the probe replaces nobody', async () => {
+    const { clock, registry, a, b } = two({ instance: 'i-1' }, { instance: 'i-2' });
+    a.connection.start();
+    await turns();
+    b.connection.start();
+    await turns();
+    b.peer.hangUp();
+    await clock.pass(5_000, 500);
+    await b.connection.settled;
+    expect(a.peer.events.filter((event) => event !== 'ping')).toEqual([]);
+    expect(registry.links.get(RUNNER_ID)).toBe(a.connection);
+    expect(registry.calls).toEqual(['register', 'online', 'register', 'whereis']);
+  });
+
+  test('who is replaced from elsewhere says no offline', async () => {
+    const { registry, connection, peer } = connectPeer();
+    connection.start();
+    await turns();
+    connection.close('replaced');
+    peer.hangUp(4409);
+    await connection.settled;
+    expect(registry.calls).toEqual(['register', 'online', 'unregister']);
+  });
+
+  test('an old connection that is told late of its end does not speak after the new one', async () => {
+    const { registry, a, b } = two();
+    const slow = gate();
+    registry.unregister = async (id) => {
+      registry.links.delete(id);
+      await slow.opened;
+      return true;
+    };
+    a.connection.start();
+    await turns();
+    a.peer.hangUp();
+    await turns();
+    b.connection.start();
+    await turns();
+    slow.open();
+    await a.connection.settled;
+    expect(registry.calls).toEqual(['register', 'online', 'register', 'online']);
+    b.peer.hangUp();
+    await b.connection.settled;
+    expect(registry.calls.at(-1)).toBe('offline');
+  });
+
   test('an incumbent that has gone meanwhile is no conflict', async () => {
     const { registry, connection, peer } = connectPeer();
     let once = true;
