@@ -131,6 +131,7 @@ describe('credit', () => {
     expect([stream.queuedBytes, taken]).toEqual([5, []]);
     reader.taken(stdout('abc'));
     expect([stream.queuedBytes, taken]).toEqual([2, [3]]);
+    expect(stream.outputBytes).toBe(5);
   });
 
   test('taken before anyone is connected is reported on connect', () => {

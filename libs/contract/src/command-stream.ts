@@ -32,6 +32,7 @@ export class CommandStream {
   #detached = false;
   #claimed = false;
   #queuedBytes = 0;
+  #outputBytes = 0;
   #unreported = 0;
   #onTaken: ((bytes: number) => void) | undefined;
   #onReadable: (() => void) | undefined;
@@ -59,6 +60,11 @@ export class CommandStream {
     return this.#queuedBytes;
   }
 
+  /** Bytes delivered before the end, taken or not. */
+  get outputBytes(): number {
+    return this.#outputBytes;
+  }
+
   /** Sets who is told about taken bytes; told at once about those taken before. */
   connect(onTaken: (bytes: number) => void): void {
     this.#onTaken = onTaken;
@@ -77,6 +83,7 @@ export class CommandStream {
       return;
     } else {
       this.#queuedBytes += frame.data.byteLength;
+      this.#outputBytes += frame.data.byteLength;
     }
     this.#items.push(frame);
     this.#onReadable?.();

@@ -20,6 +20,9 @@ export interface SandboxCommand extends AsyncIterable<SandboxFrame>, AsyncDispos
   /** The provider's id, for `attach`; absent where there is none. */
   readonly sessionId?: string;
 
+  /** Bytes of output that have arrived here, of both streams, read or not. */
+  readonly outputBytes: number;
+
   /**
    * For consumers that keep up: an Observable cannot push back, so credit returns when `next` returns. No frame is
    * delivered before `subscribe` has returned. Unsubscribing detaches, as `stop()` does.

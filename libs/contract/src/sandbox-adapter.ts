@@ -1,6 +1,7 @@
 import { abortedError } from './aborted.js';
 import { AdapterMethods } from './adapter-methods.js';
 import { SANDBOX_OPERATIONS, type OperationTraits, type SandboxOperation } from './adapter-operations.js';
+import type { CallObserver } from './call-observer.js';
 import type { SandboxCapability } from './capabilities.js';
 import {
   checkNetworkPolicy,
@@ -14,6 +15,7 @@ import type { SandboxCommand } from './command.js';
 import type { ExecResult } from './frames.js';
 import { isProviderTag, sandboxHandle, type SandboxHandle } from './handle.js';
 import { attachRequest, execRequest, spawnRequest, terminateRequest, writeFileRequest } from './normalize.js';
+import { observed } from './observed.js';
 import { operationError } from './operation-error.js';
 import type {
   AttachOptions,
@@ -54,6 +56,7 @@ const nothing = (): void => {};
 export abstract class SandboxAdapter extends AdapterMethods {
   readonly #defaultTag: string;
   #boundTag: string | undefined;
+  #observer: CallObserver | undefined;
 
   /** @param defaultTag the provider's tag unless `bind` gives another */
   constructor(defaultTag: string) {
@@ -79,6 +82,11 @@ export abstract class SandboxAdapter extends AdapterMethods {
       throw invalidArgument(`this adapter already serves '${this.#boundTag}'; '${tag}' needs an instance of its own`);
     }
     this.#boundTag = tag;
+  }
+
+  /** Lets `observer` see every call from here on, in place of an earlier one; `undefined`: nobody. */
+  observe(observer: CallObserver | undefined): void {
+    this.#observer = observer;
   }
 
   /** Whether the adapter can ever do it; what one sandbox can do now is told by {@link capabilitiesOf}. */
@@ -244,11 +252,21 @@ export abstract class SandboxAdapter extends AdapterMethods {
     return this.#call('hostPath', handle, options, check, (checked, o) => this.doHostPath(handle, checked, o));
   }
 
-  /**
-   * The one way from a public method to a protected one. What needs no round trip is checked first, so that it does
-   * not depend on whether the provider answers.
-   */
-  async #call<O extends CallOptions, C, T>(
+  /** The one way from a public method to a protected one. */
+  #call<O extends CallOptions, C, T>(
+    operation: SandboxOperation,
+    subject: SandboxHandle | typeof ACCOUNT,
+    given: O | undefined,
+    check: (options: O) => C,
+    run: (checked: C, options: O) => T | Promise<T>,
+  ): Promise<T> {
+    if (this.#observer === undefined) return this.#attempt(operation, subject, given, check, run);
+    const attempt = (): Promise<T> => this.#attempt(operation, subject, given, check, run);
+    return observed(this.#observer, { provider: this.provider, operation }, attempt);
+  }
+
+  /** What needs no round trip is checked first, so that it does not depend on whether the provider answers. */
+  async #attempt<O extends CallOptions, C, T>(
     operation: SandboxOperation,
     subject: SandboxHandle | typeof ACCOUNT,
     given: O | undefined,

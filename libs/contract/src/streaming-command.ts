@@ -60,6 +60,10 @@ export class StreamingCommand implements SandboxCommand {
     init.stream.connect((bytes) => init.channel.taken(bytes));
   }
 
+  get outputBytes(): number {
+    return this.#stream.outputBytes;
+  }
+
   get frames$(): Observable<SandboxFrame> {
     return (this.#frames$ ??= commandObservable(this.#stream, this.#detach));
   }
