@@ -45,7 +45,7 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): In
     root: resolve(given('root') ?? join(homedir(), '.sandbox-runner')),
     name: checkedName(given('name') ?? hostname()),
     logLevel: logLevel(given('logLevel') ?? 'info'),
-    exitWithParent: flag(PARENT_VARIABLE, env[PARENT_VARIABLE] || 'false'),
+    exitWithParent: switchOf(PARENT_VARIABLE, env[PARENT_VARIABLE] || 'false'),
     warnings: warning === undefined ? [] : [warning],
   };
 }
@@ -87,7 +87,7 @@ function logLevel(text: string): LogLevel {
   return level;
 }
 
-function flag(variable: string, text: string): boolean {
+function switchOf(variable: string, text: string): boolean {
   if (text !== 'true' && text !== 'false') throw new UsageError(`${variable} must be true or false`);
   return text === 'true';
 }
