@@ -141,6 +141,38 @@ describe('bindSocket over ws', () => {
     expect((await until(2)).at(-1)).toEqual(['closed', 4409, 'duplicate']);
   });
 
+  test('a socket that has much to read lets others have their turn after 64 KiB', async () => {
+    const { far, events, until } = await bound();
+    const frames = Array.from({ length: 40 }, (_, index) => `${index} `.padEnd(65_536, 'x'));
+    const perTurn = [0];
+    let counting = true;
+    const turn = (): void => {
+      perTurn.push(events.length);
+      if (counting) setImmediate(turn);
+    };
+    setImmediate(turn);
+    for (const frame of frames) far.send(frame);
+    expect(await until(frames.length)).toEqual(frames.map((frame) => ['text', frame]));
+    counting = false;
+    const most = Math.max(...perTurn.slice(1).map((count, index) => count - (perTurn[index] as number)));
+    // One more chunk of 64 KiB may have been read before the pause.
+    expect(most).toBeLessThanOrEqual(3);
+    far.terminate();
+  });
+
+  test('a turn that ends does not resume a socket that was paused meanwhile', async () => {
+    const { far, socket, events, until } = await bound();
+    far.send('x'.repeat(65_536));
+    await until(1);
+    socket.pause();
+    await new Promise((resolve) => far.send('held back', resolve));
+    await roundTrip();
+    expect(events).toHaveLength(1);
+    socket.resume();
+    expect((await until(2))[1]).toEqual(['text', 'held back']);
+    far.terminate();
+  });
+
   test.each([
     ['exactly 123 bytes', 'r'.repeat(123), 'r'.repeat(123)],
     ['one too many', 'r'.repeat(124), 'r'.repeat(123)],

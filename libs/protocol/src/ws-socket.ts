@@ -22,6 +22,8 @@ const CLOSED = 3;
 /** A closing frame carries 125 bytes, two of which are the code. */
 const REASON_BYTES = 123;
 const ABNORMAL = 1006;
+/** Received at one go. Node reads a busy socket 32 times in a row, and a second of decoding would hold up all others. */
+const TURN_BYTES = 64 * 1024;
 
 /**
  * Binds an opened WebSocket to the protocol, synchronously, so that no frame is lost; `transport` is the TCP or TLS
@@ -46,6 +48,7 @@ export function bindSocket(
     if (closed) return;
     if (isBinary) listener.binary();
     else listener.text(data.toString());
+    socket.received(data.length);
   });
   ws.on('pong', () => {
     if (!closed) listener.pong();
@@ -57,6 +60,10 @@ export function bindSocket(
 
 /** A {@link Socket} over a WebSocket of `ws`. No method throws, in any state. */
 export class WsSocket implements Socket {
+  private paused = false;
+  private yielding = false;
+  private turnBytes = 0;
+
   constructor(
     private readonly ws: WebSocketLike,
     private readonly transport: { readonly bytesRead: number },
@@ -85,7 +92,7 @@ export class WsSocket implements Socket {
     if (this.ws.readyState !== OPEN) return;
     this.ws.close(code, cutToBytes(reason, REASON_BYTES));
     // The peer's part of the handshake lies behind what a paused socket has not read.
-    this.ws.resume();
+    this.resume();
   }
 
   terminate(): void {
@@ -93,11 +100,26 @@ export class WsSocket implements Socket {
   }
 
   pause(): void {
+    this.paused = true;
     this.ws.pause();
   }
 
   resume(): void {
-    this.ws.resume();
+    this.paused = false;
+    if (!this.yielding) this.ws.resume();
+  }
+
+  /** A frame was handled: after {@link TURN_BYTES} other sockets and timers get a turn before the next. */
+  received(bytes: number): void {
+    this.turnBytes += bytes;
+    if (this.turnBytes < TURN_BYTES || this.yielding) return;
+    this.turnBytes = 0;
+    this.yielding = true;
+    this.ws.pause();
+    setImmediate(() => {
+      this.yielding = false;
+      if (!this.paused) this.ws.resume();
+    });
   }
 }
 
