@@ -9,6 +9,8 @@ const BEGINNING: StreamOffsets = Object.freeze({ stdout: 0, stderr: 0 });
 export class DaemonFeeds {
   readonly #connection: DaemonConnection;
   readonly #saysOffsets: boolean;
+  /** Nobody reads them at the moment, and somebody will. */
+  readonly #held = new Set<ScriptedSession>();
   readonly #live = new Map<ScriptedSession, SessionReader>();
 
   constructor(connection: DaemonConnection, saysOffsets: boolean) {
@@ -16,13 +18,20 @@ export class DaemonFeeds {
     this.#saysOffsets = saysOffsets;
   }
 
+  /** Nothing of a session that is about to be attached is given up. */
+  expect(session: ScriptedSession): void {
+    this.#hold(session, true);
+  }
+
   /** Live output from the beginning of the session. */
   start(session: ScriptedSession): void {
+    this.#hold(session, false);
     this.#follow(session, BEGINNING);
   }
 
   /** What is there from `from` on, tagged, in this turn; live output goes on behind it. */
   replay(session: ScriptedSession, requestId: number, from: StreamOffsets): void {
+    this.#hold(session, false);
     const live = this.#live.get(session);
     const until = live?.position ?? session.journal.next;
     for (const frame of session.replay(from, until)) this.#output(session, frame, requestId);
@@ -32,7 +41,7 @@ export class DaemonFeeds {
 
   /** @param hold whoever read it will come back for the rest */
   detach(session: ScriptedSession, hold: boolean): void {
-    session.hold(hold);
+    this.#hold(session, hold);
     this.#live.get(session)?.leave();
     this.#live.delete(session);
   }
@@ -46,10 +55,17 @@ export class DaemonFeeds {
   close(): void {
     for (const reader of this.#live.values()) reader.leave();
     this.#live.clear();
+    for (const session of this.#held) session.hold(false);
+    this.#held.clear();
+  }
+
+  #hold(session: ScriptedSession, held: boolean): void {
+    session.hold(held);
+    if (held) this.#held.add(session);
+    else this.#held.delete(session);
   }
 
   #follow(session: ScriptedSession, from: StreamOffsets | 'now'): void {
-    session.hold(false);
     const reader = session.attach(
       this.#sink(session, () => this.#live.get(session)),
       from,
@@ -78,8 +94,7 @@ export class DaemonFeeds {
 
   /** The command may write on while the socket takes more. */
   #release(reader: SessionReader, bytes: number): void {
-    if (this.#connection.writable()) reader.taken(bytes);
-    else this.#connection.whenWritable(() => reader.taken(bytes));
+    this.#connection.whenWritable(() => reader.taken(bytes));
   }
 
   #output({ id: sessionId }: ScriptedSession, { type, data, offset }: OutputFrame, replayFor?: number): void {

@@ -67,6 +67,7 @@ export function daemonRequests({ machine, feeds, native, signal }: DaemonRequest
       const { name, cmd, args, dir, stdin = false, detachable = false, timeoutMs, maxOutputBytes } = body;
       const limits = native ? { timeoutMs: timeoutMs || undefined, maxOutputBytes } : {};
       const session = machine.get(name).spawn({ cmd, args, dir, stdin, detachable, ...limits });
+      feeds.expect(session);
       const afterReply = (): void => (native ? feeds.start(session) : feeds.replay(session, requestId, BEGINNING));
       return { result: { sessionId: session.id }, afterReply };
     },

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, test } from '@jest/globals';
 import {
   SANDBOX_CAPABILITIES,
@@ -39,6 +40,9 @@ async function refusal(promise: Promise<unknown>) {
 const turns = async (count = 5) => {
   for (let i = 0; i < count; i++) await new Promise(setImmediate);
 };
+
+const isPending = (promise: Promise<unknown>): Promise<boolean> =>
+  Promise.race([promise.then(() => false), turns(1).then(() => true)]);
 
 describe('the words of a command', () => {
   test.each([
@@ -138,6 +142,18 @@ describe('stdin', () => {
     expect(await record(command)).toMatchObject({ exit: { exitCode: 143, signal: 'SIGTERM' } });
   });
 
+  test('may be given a buffer that is used again', async () => {
+    const { fake, handle } = await box({ onSuspend: 'freeze' });
+    const command = await fake.spawn(handle, 'stay', [], { stdin: true });
+    await fake.suspend(handle);
+    const data = Buffer.from('abc');
+    await command.writeStdin(data);
+    data.fill('x');
+    await command.closeStdin();
+    await fake.resume(handle);
+    expect(await record(command)).toMatchObject({ stdout: 'echo:abc' });
+  });
+
   test('belongs to the newest attach with stdin', async () => {
     const { fake, handle } = await box();
     const first = await fake.spawn(handle, 'stay', [], { stdin: true, detachable: true });
@@ -227,6 +243,7 @@ describe('sessions', () => {
     await command.writeStdin('1');
     await command.stop();
     expect(await refusal(command.exit)).toMatchObject({ code: 'unavailable', detail: 'detached' });
+    await fake.spawn(handle, 'stay');
     expect(await fake.listSessions(handle)).toMatchObject([{ id, command: 'out:abc err:xyz stay', tty: false }]);
 
     const whole = await fake.attach(handle, id, { stdin: true });
@@ -250,6 +267,7 @@ describe('sessions', () => {
     const other = await fake.attach(handle, command.sessionId ?? '');
     await command.stop();
     await turns();
+    expect(await isPending(other.exit)).toBe(true);
     const late = await fake.attach(handle, command.sessionId ?? '');
     await other.stop();
     await late.stop();
@@ -404,6 +422,7 @@ describe('sandboxes', () => {
     await command.writeStdin('a');
     await command.closeStdin();
     await turns();
+    expect(await isPending(reading)).toBe(true);
     expect(await fake.get(handle)).toMatchObject({ status: 'suspended' });
     await fake.resume(handle);
     expect(await reading).toMatchObject({ stdout: 'echo:a', exit: { exitCode: 0 } });
@@ -465,9 +484,21 @@ describe('files', () => {
     }
     const hung = fake.writeFile(handle, 'a', hanging(), { signal: abort.signal });
     await turns();
+    expect(getEventListeners(abort.signal, 'abort')).toHaveLength(1);
     abort.abort();
     expect(await refusal(hung)).toEqual({ code: 'aborted', effect: 'none' });
     expect(fake.file('box', 'a')).toBeUndefined();
+    expect(getEventListeners(abort.signal, 'abort')).toEqual([]);
+  });
+
+  test('whose sandbox goes while their content comes in are not written', async () => {
+    const { fake, handle } = await box();
+    async function* content() {
+      await fake.destroy(handle);
+      yield 'late';
+    }
+    expect(await refusal(fake.writeFile(handle, 'a', content()))).toEqual({ code: 'not_found', effect: 'none' });
+    expect(await fake.listAllNames()).toEqual([]);
   });
 });
 
@@ -515,6 +546,15 @@ describe('what a test arranges', () => {
     expect(await refusal(fake.createNew('new'))).toEqual({ code: 'unavailable', effect: 'unknown' });
     expect(await fake.listAllNames()).toEqual(['box', 'new']);
     expect(await refusal(fake.createNew('new'))).toEqual({ code: 'already_exists', effect: 'none' });
+  });
+
+  test('a spawn or an attach whose answer is lost leaves no reader behind', async () => {
+    const { fake, handle } = await box();
+    fake.failNext('spawn', new SandboxError('unavailable'), { when: 'after', times: 2 });
+    expect(await refusal(fake.spawn(handle, 'stay'))).toEqual({ code: 'unavailable', effect: 'unknown' });
+    expect(await refusal(fake.spawn(handle, 'stay', [], { detachable: true }))).toMatchObject({ code: 'unavailable' });
+    expect(await record(await fake.attach(handle, 's-1'))).toMatchObject({ exit: { exitCode: 143 } });
+    expect(await fake.listSessions(handle)).toMatchObject([{ id: 's-2' }]);
   });
 
   test('offline, every call is unavailable and nothing happens', async () => {

@@ -156,13 +156,19 @@ describe.each(MAKES)('%s', (_, instance) => {
   });
 
   test('ends sessions with their sandbox, and tells before it answers', async () => {
-    const { link } = await setUp({ instance });
-    const { end } = await play(link, { args: ['stay'], detachable: true });
+    const { daemon, link } = await setUp({ instance });
+    const data = 'abcdefgh'.repeat(128 * 1024);
+    // All of it is written before any of it is sent.
+    daemon.replyDelayMs = 20;
+    const { session, end, onTake, printed } = await play(link, { args: [`out:${data}`, 'stay'], detachable: true });
+    onTake((bytes) => session.taken(bytes));
     let ended = false;
     void end.then(() => (ended = true));
+    daemon.replyDelayMs = 0;
     await link.request('destroy', { name: NAME });
     expect(ended).toBe(true);
     expect(await end).toMatchObject({ exitCode: 143 });
+    expect(printed.stdout === data).toBe(true);
   });
 
   test('stops what is not detachable with its last listener, and keeps the rest over a cut', async () => {
@@ -183,6 +189,14 @@ describe.each(MAKES)('%s', (_, instance) => {
     expect(back.printed.stdout).toBe('a');
   });
 
+  test('serves one socket at a time: the newest', async () => {
+    const { daemon, registry, link } = await setUp({ instance });
+    const other = daemon.connect({ runnerId: RUNNER_ID, registry });
+    expect(await link.ended).toMatchObject({ code: 1006 });
+    expect(await other.request('list', {})).toEqual({ names: [NAME] });
+    expect(daemon.online).toBe(true);
+  });
+
   test('sends every byte of a large output to a slow listener and a fast one', async () => {
     const data = 'abcdefgh'.repeat(160 * 1024);
     const { link } = await setUp({ instance });
@@ -193,6 +207,38 @@ describe.each(MAKES)('%s', (_, instance) => {
     await fast.session.closeStdin();
     expect([await slow.end, await fast.end]).toEqual([{ exitCode: 0 }, { exitCode: 0 }]);
     expect(slow.printed.stdout === data && fast.printed.stdout === data).toBe(true);
+  });
+});
+
+describe('a session that is read later', () => {
+  const small = { journalBytes: 8, frameBytes: 4 };
+  const words = { name: NAME, cmd: 'out:aaaabbbbccccdddd', args: ['exit:5'], detachable: true };
+
+  test('waits at the cap of its journal until it is attached', async () => {
+    const { daemon, link } = await setUp({ limits: small });
+    daemon.replyDelayMs = 20;
+    const { session, end, printed } = await play(link, words);
+    expect(await end).toEqual({ exitCode: 5 });
+    expect(printed.stdout).toBe('aaaabbbbccccdddd');
+    session.unsubscribe();
+  });
+
+  test('waits there while a detach says hold, and gives up nothing', async () => {
+    const { daemon, link } = await setUp({ limits: small });
+    const { sessionId } = await link.request('spawn', { ...words, cmd: 'stay', args: [words.cmd], stdin: true });
+    await link.request('detach', { name: NAME, sessionId, hold: true });
+    await link.request('stdin_close', { name: NAME, sessionId });
+    await turns();
+    const held = await join(link, sessionId);
+    expect(await held.end).toEqual({ exitCode: 0 });
+    expect(held.printed.stdout).toBe('aaaabbbbccccdddd');
+    const again = link.open('attach', { name: NAME, sessionId }, recording().sink);
+    await expect(again).rejects.toMatchObject({
+      code: 'truncated',
+      detail: 'replay_evicted',
+      cause: { oldest: { stdout: 8, stderr: 0 } },
+    });
+    expect(daemon.requests.filter(({ op }) => op === 'attach')).toHaveLength(2);
   });
 });
 
@@ -231,6 +277,17 @@ describe('an exec', () => {
     await expect(late).rejects.toMatchObject({ code: 'unavailable', detail: 'timeout', effect: 'done' });
     const long = exec(link, ['out:abcd', 'stay'], { maxOutputBytes: 3 });
     await expect(long).rejects.toMatchObject({ code: 'truncated', detail: 'output_limit', effect: 'done' });
+  });
+
+  test('is killed when nobody could take its answer', async () => {
+    const clock = new ManualClock();
+    const { daemon, link } = await setUp({ clock });
+    const cut = exec(link, ['stay'], { timeoutMs: 1_000 }).catch((error: unknown) => error);
+    await daemon.seen('exec');
+    daemon.cut();
+    expect(await cut).toMatchObject({ detail: 'runner_disconnected', effect: 'unknown' });
+    await link.settled;
+    expect(clock.pending).toBe(0);
   });
 
   test('as a session is stopped the same way, and its exit says so', async () => {

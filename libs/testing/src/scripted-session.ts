@@ -77,9 +77,8 @@ export class ScriptedSession implements ReadSession {
     from: StreamOffsets | 'now' = BEGINNING,
     windowBytes = this.#spec.limits.windowBytes,
   ): SessionReader {
-    const { journal } = this;
     const begin = this.checkFrom(from);
-    const reader = new SessionReader(this, sink, begin, from === 'now' ? journal.next : journal.first, windowBytes);
+    const reader = new SessionReader(this, sink, begin, windowBytes);
     this.#readers.add(reader);
     reader.pump();
     return reader;

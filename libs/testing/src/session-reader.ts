@@ -29,11 +29,11 @@ export class SessionReader {
   /** Resolves when nothing more will be delivered. */
   readonly done = new Promise<void>((resolve) => (this.#settle = resolve));
 
-  constructor(session: ReadSession, sink: SessionSink, from: StreamOffsets, position: number, windowBytes: number) {
+  constructor(session: ReadSession, sink: SessionSink, from: StreamOffsets, windowBytes: number) {
     this.#session = session;
     this.#sink = sink;
     this.#from = from;
-    this.#position = position;
+    this.#position = session.journal.first;
     this.#windowBytes = windowBytes;
   }
 
