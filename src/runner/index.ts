@@ -2,7 +2,8 @@ export { LocalRunnerHost } from './local-runner-host.js';
 export { parseRunnerSandboxName, runnerSandboxName } from './names.js';
 export { RunnerAdapter } from './runner.adapter.js';
 export { RunnerAuthenticator, type AuthenticatedRunner, type RunnerRefusal } from './runner-authenticator.js';
-export { RunnerGateway, type RunnerGatewayStats } from './runner.gateway.js';
+export { RunnerGateway } from './runner.gateway.js';
+export type { RunnerGatewayStats, RunnerStatsSource } from './runner-stats.js';
 export { RunnerHost } from './runner-host.js';
 export { RunnerModule } from './runner.module.js';
 export type {

@@ -19,6 +19,19 @@ const OTHER = 'fedcba98-7654-3210-fedc-ba9876543210';
 const TOKEN = 'a-token-of-some-length';
 const PATH = '/api/runners/ws';
 
+const NOTHING = {
+  connections: 0,
+  pendingAuthentications: 0,
+  refused: 0,
+  registrations: 0,
+  pendingRequests: 0,
+  unsentRequests: 0,
+  sessions: 0,
+  queuedBytes: 0,
+  maxQueuedBytes: 0,
+  draining: false,
+};
+
 type Answer = AuthenticatedRunner | RunnerRefusal;
 
 class ScriptedAuthenticator extends RunnerAuthenticator {
@@ -122,7 +135,7 @@ describe.each<[string, Adapter]>([
       body: 'because of <b>',
       type: 'text/plain; charset=utf-8',
     });
-    expect(gateway.stats()).toEqual({ connections: 0, pendingAuthentications: 0, refused: 1, draining: false });
+    expect(gateway.stats()).toEqual({ ...NOTHING, refused: 1 });
   });
 
   test.each<[string, () => Promise<Answer>]>([
@@ -158,12 +171,16 @@ describe.each<[string, Adapter]>([
     const { app, host, gateway } = await startScripted();
     const client = dial(app);
     await host.until(`online ${ID}`);
-    expect(gateway.stats().connections).toBe(1);
+    expect(gateway.stats()).toEqual({ ...NOTHING, connections: 1, registrations: 1 });
     expect((await host.whereis(ID))?.runnerId).toBe(ID);
     client.close();
     await host.until(`offline ${ID}`);
     await expect(host.whereis(ID)).resolves.toBeUndefined();
-    expect(gateway.stats().connections).toBe(0);
+    expect(gateway.stats()).toEqual({ ...NOTHING, registrations: 1 });
+    host.events.length = 0;
+    dial(app);
+    await host.until(`online ${ID}`);
+    expect(gateway.stats()).toEqual({ ...NOTHING, connections: 1, registrations: 2 });
   });
 
   test('keeps a frame that follows the handshake at once, however slow the authenticator is', async () => {
@@ -231,7 +248,7 @@ describe.each<[string, Adapter]>([
     await expect(refusal(dial(app))).resolves.toMatchObject({ status: 503, body: 'the platform is shutting down' });
     await expect(code).resolves.toBe(1001);
     await drained;
-    expect(gateway.stats()).toEqual({ connections: 0, pendingAuthentications: 0, refused: 1, draining: true });
+    expect(gateway.stats()).toEqual({ ...NOTHING, refused: 1, registrations: 1, draining: true });
     expect(host.events).toEqual([`online ${ID}`, `offline ${ID}`]);
   });
 

@@ -12,6 +12,7 @@ import {
 import { dialQuery } from './dial-query.js';
 import { RunnerAuthenticator } from './runner-authenticator.js';
 import { RunnerHost } from './runner-host.js';
+import { loadOf, type RunnerGatewayStats, type RunnerStatsSource } from './runner-stats.js';
 import { RunnerSettings } from './runner.settings.js';
 import { RUNNER_LIMITS } from './runner.tokens.js';
 import { UpgradeGuard, type UpgradeAnswer } from './upgrade-guard.js';
@@ -24,25 +25,16 @@ export interface UpgradeServer {
   readonly options: { verifyClient?: (info: { req: IncomingMessage }, answer: UpgradeAnswer) => void };
 }
 
-/** Counts of a gateway, for health pages and leak tests. */
-export interface RunnerGatewayStats {
-  /** Open sockets, registered or not. */
-  readonly connections: number;
-  readonly pendingAuthentications: number;
-  /** Dials refused with an HTTP status since the start. */
-  readonly refused: number;
-  readonly draining: boolean;
-}
-
 /**
  * Where daemons dial in: authenticates before the upgrade, hands each raw socket to a connection, and drains them at
  * shutdown. Everything else is the connection's.
  */
 @Injectable()
-export class RunnerGateway implements OnGatewayInit, OnGatewayConnection, BeforeApplicationShutdown {
+export class RunnerGateway implements OnGatewayInit, OnGatewayConnection, BeforeApplicationShutdown, RunnerStatsSource {
   readonly #log = new Logger(RunnerGateway.name);
   readonly #guard: UpgradeGuard;
   readonly #connections = new Set<RunnerConnection>();
+  #registrations = 0;
   #draining: Promise<void> | undefined;
 
   constructor(
@@ -77,6 +69,7 @@ export class RunnerGateway implements OnGatewayInit, OnGatewayConnection, Before
         registry: runner.host ?? this.host,
         limits: this.limits,
         heartbeatIntervalMs: this.settings.heartbeatIntervalMs,
+        onRegistered: () => this.#registrations++,
         log: (line) => this.#log.log(`${runner.runnerId}: ${line}`),
       });
       return connection;
@@ -84,12 +77,13 @@ export class RunnerGateway implements OnGatewayInit, OnGatewayConnection, Before
     if (connection !== undefined) this.#track(connection);
   }
 
-  /** Safe at any time. */
   stats(): RunnerGatewayStats {
     return {
       connections: this.#connections.size,
       pendingAuthentications: this.#guard.pending,
       refused: this.#guard.refused,
+      registrations: this.#registrations,
+      ...loadOf(this.#connections),
       draining: this.#draining !== undefined,
     };
   }

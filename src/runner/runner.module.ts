@@ -13,7 +13,7 @@ import type {
   RunnerModuleStatic,
 } from './runner.options.js';
 import { RunnerSettings } from './runner.settings.js';
-import { RUNNER_LIMITS } from './runner.tokens.js';
+import { RUNNER_LIMITS, RUNNER_STATS } from './runner.tokens.js';
 import { TokenRunnerAuthenticator } from './token-runner-authenticator.js';
 
 /**
@@ -67,8 +67,9 @@ function compose(
       provideDefinition(RunnerHost, host),
       provideDefinition(RunnerAuthenticator, authenticator),
       { provide: RunnerGateway, useClass: runnerGatewayAt(path) },
+      { provide: RUNNER_STATS, useExisting: RunnerGateway },
     ],
-    exports: [RunnerHost, RunnerAuthenticator, RunnerGateway, RunnerSettings, RUNNER_LIMITS],
+    exports: [RunnerHost, RunnerAuthenticator, RunnerGateway, RunnerSettings, RUNNER_LIMITS, RUNNER_STATS],
   };
 }
 

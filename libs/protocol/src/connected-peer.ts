@@ -56,6 +56,7 @@ export interface PeerOptions {
   readonly limits?: Partial<ProtocolLimits>;
   readonly clock?: ManualClock;
   readonly registry?: RecordingRegistry;
+  readonly onRegistered?: () => void;
 }
 
 export function connectPeer({

@@ -37,6 +37,31 @@ describe('registration', () => {
     expect(clock.pending).toBe(0);
   });
 
+  test('tells its owner that it was entered, once, and not when it was refused or has closed meanwhile', async () => {
+    const entered: string[] = [];
+    const { registry, a, b } = two(
+      { onRegistered: () => entered.push('a') },
+      { onRegistered: () => entered.push('b') },
+    );
+    a.connection.start();
+    await turns();
+    b.connection.start();
+    await turns();
+    a.peer.listener?.pong();
+    await b.connection.settled;
+    const slow = gate();
+    registry.before = (call) => (call === 'register' ? slow.opened : undefined);
+    a.peer.hangUp();
+    await a.connection.settled;
+    const c = connectPeer({ registry, onRegistered: () => entered.push('c') });
+    c.connection.start();
+    await turns();
+    c.peer.hangUp();
+    slow.open();
+    await c.connection.settled;
+    expect(entered).toEqual(['a']);
+  });
+
   test('tells the registry before the host, however slow the registry is', async () => {
     const { registry, connection, peer } = connectPeer();
     const slow = gate();

@@ -13,6 +13,8 @@ export interface RegistrationOptions {
   readonly clock: Clock;
   readonly heartbeatIntervalMs: number;
   readonly probeTimeoutMs: number;
+  /** Called once, when the registry has entered the connection and it is still open. */
+  readonly onRegistered?: (() => void) | undefined;
   /** Ends the connection, which cannot be registered. */
   readonly refuse: (code: number, reason: string) => void;
   readonly log: (line: string) => void;
@@ -52,6 +54,7 @@ export class Registration {
     const registered = await this.register();
     const online = registered && !this.over;
     if (online) {
+      this.options.onRegistered?.();
       this.scheduleHeartbeat();
       void this.announce('online');
     }

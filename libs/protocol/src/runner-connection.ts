@@ -33,6 +33,8 @@ export interface RunnerConnectionOptions {
   readonly log?: (line: string) => void;
   /** Milliseconds between two heartbeats to the registry, the first after one interval. @default 20 000 */
   readonly heartbeatIntervalMs?: number;
+  /** Called once, when the registry has entered the connection and it is still open. */
+  readonly onRegistered?: () => void;
 }
 
 export interface RunnerConnectionStats {
@@ -116,7 +118,7 @@ export class RunnerConnection implements RunnerLink, SocketListener {
   /** Begins to watch the peer and enters the connection in the registry. To be called once. */
   start(): void {
     if (this.over) return;
-    const { registry, name, meta, heartbeatIntervalMs = HEARTBEAT_MS } = this.options;
+    const { registry, name, meta, heartbeatIntervalMs = HEARTBEAT_MS, onRegistered } = this.options;
     this.liveness = new Liveness(this.socket, {
       clock: this.timers,
       pingIntervalMs: this.limits.pingIntervalMs,
@@ -135,6 +137,7 @@ export class RunnerConnection implements RunnerLink, SocketListener {
       clock: this.timers,
       heartbeatIntervalMs,
       probeTimeoutMs: this.limits.probeTimeoutMs,
+      onRegistered,
       refuse: (code, reason) => this.shut(code, reason),
       log: (line) => this.log(line),
     });
