@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   readFileSync,
   readdirSync,
+  readlinkSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -116,6 +117,17 @@ function processesWith(text: string): number[] {
       }
     })
     .map(Number);
+}
+
+/** Live processes whose working directory is `directory`. */
+function processesIn(directory: string): string[] {
+  return readdirSync('/proc').filter((pid) => {
+    try {
+      return /^\d+$/.test(pid) && readlinkSync(`/proc/${pid}/cwd`) === directory;
+    } catch {
+      return false;
+    }
+  });
 }
 
 const openFiles = () => readdirSync('/proc/self/fd').length;
@@ -394,6 +406,23 @@ describe('limits of a session', () => {
 });
 
 describe('stop', () => {
+  const ESCAPE = 'env -i setsid sh -c "trap : TERM; echo up; while :; do sleep 0.05; touch alive; done" & wait';
+
+  test('reaches one that escaped in every way but its parentage, although it ignores TERM', async () => {
+    const id = await start(ESCAPE);
+    await until(() => existsSync(join(root, 'box', 'alive')));
+    expect(processesIn(join(root, 'box')).length).toBeGreaterThan(1);
+    expect(await keeper.stop('box', id, { graceMs: 300 })).toEqual({ gone: true });
+    expect(processesIn(join(root, 'box'))).toEqual([]);
+  });
+
+  test('lets one that is stopped act on TERM', async () => {
+    const id = await start('trap "exit 6" TERM; echo up; kill -STOP $$');
+    await written(id, 3);
+    expect(await keeper.stop('box', id, { graceMs: 5_000 })).toEqual({ gone: true });
+    expect((await outcome(id)).end).toEqual({ exit: { exitCode: 6 } });
+  });
+
   test.each([
     ['one that ignores TERM', "trap '' TERM; echo up; while :; do sleep 0.05; done"],
     ['one that left its group', 'setsid sleep 60 & echo up; wait'],

@@ -12,6 +12,8 @@ export const DIRECTORY_MARKER = 'SANDBOX_DIRECTORY';
 
 export interface ProcessEntry {
   readonly pid: number;
+  /** Opaque; with the pid it tells a process from a later one. */
+  readonly startTime: string;
   readonly parent: number;
   readonly group: number;
   /** The session in the sense of setsid(2). */
@@ -55,7 +57,14 @@ function linuxEntry(pid: number): ProcessEntry | undefined {
   const [state, parent, group, session] = fields;
   // A leader whose main thread has ended looks like a zombie while its other threads run.
   const zombie = state === 'X' || (state === 'Z' && Number(fields[17]) <= 1);
-  const known = { pid, parent: Number(parent), group: Number(group), session: Number(session), zombie };
+  const known = {
+    pid,
+    startTime: fields[19] ?? '',
+    parent: Number(parent),
+    group: Number(group),
+    session: Number(session),
+    zombie,
+  };
   return { ...known, ...markers(environOf(pid), '\0') };
 }
 
@@ -87,16 +96,25 @@ function markerIn(environ: string, name: string, separator: string): string | un
 
 /** macOS: `ps -E` appends the environment to the command, separated by spaces. */
 async function psTable(): Promise<ProcessEntry[]> {
-  const { stdout } = await run('ps', ['-A', '-E', '-ww', '-o', 'pid=,ppid=,pgid=,sess=,state=,command='], {
+  const { stdout } = await run('ps', ['-A', '-E', '-ww', '-o', 'pid=,ppid=,pgid=,state=,lstart=,command='], {
     maxBuffer: 256 * 1024 * 1024,
   });
   const entries: ProcessEntry[] = [];
   for (const line of stdout.split('\n')) {
-    const match = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+\S+\s+(\S+)\s+(.*)$/.exec(line);
+    const match = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+((?:\S+\s+){4}\d+)\s+(.*)$/.exec(line);
     if (!match) continue;
     const [pid, parent, group] = [Number(match[1]), Number(match[2]), Number(match[3])];
-    // `sess` is an address there, so no process is found by its session.
-    entries.push({ pid, parent, group, session: 0, zombie: match[4]!.startsWith('Z'), ...markers(match[5]!, ' ') });
+    // The session is not shown there, so no process is found by it.
+    const [state, startTime, command] = [match[4]!, match[5]!, match[6]!];
+    entries.push({
+      pid,
+      parent,
+      group,
+      session: 0,
+      startTime,
+      zombie: state.startsWith('Z'),
+      ...markers(command, ' '),
+    });
   }
   return entries;
 }

@@ -15,8 +15,13 @@ export interface StopHow {
   readonly graceMs: number;
 }
 
+/** Start times of processes that were in scope once: when its parent ends, nothing else may tell of one. */
+type Known = Map<number, string>;
+
 /** Milliseconds that processes have to be gone after KILL. */
 const KILL_WAIT_MS = 2_000;
+/** More are only needed for what forks faster than it is looked at. */
+const MAX_FREEZE_ROUNDS = 10;
 const FIRST_LOOK_MS = 5;
 const LONGEST_LOOK_MS = 100;
 
@@ -26,18 +31,34 @@ const LONGEST_LOOK_MS = 100;
  * @returns whether no process in scope is left: leaders reaped, and nothing but zombies in the process table
  */
 export async function stopProcesses(scope: StopScope, { signal = 'SIGTERM', graceMs }: StopHow): Promise<boolean> {
+  const known: Known = new Map();
   if (signal !== 'SIGKILL' && graceMs > 0) {
-    const first = await survivors(scope);
+    const first = await survivors(scope, known);
     signalAll(scope, first, signal);
     const signalled = new Set(first.map(({ pid }) => pid));
-    if (await gone(scope, signal, graceMs, signalled)) return true;
+    if (await gone(scope, known, signal, graceMs, signalled)) return true;
   }
-  return await gone(scope, 'SIGKILL', KILL_WAIT_MS);
+  await freeze(scope, known);
+  return await gone(scope, known, 'SIGKILL', KILL_WAIT_MS);
+}
+
+/** A killed parent takes the only trace of a child that it has just forked with it, a stopped one forks no more. */
+async function freeze(scope: StopScope, known: Known): Promise<void> {
+  const frozen = new Set<number>();
+  for (let round = 0; round < MAX_FREEZE_ROUNDS; round += 1) {
+    const fresh = (await survivors(scope, known)).filter(({ pid }) => !frozen.has(pid));
+    if (fresh.length === 0) return;
+    for (const { pid } of fresh) {
+      signalProcess(pid, 'SIGSTOP');
+      frozen.add(pid);
+    }
+  }
 }
 
 /** Looks until nothing is left or the time is up. What appears meanwhile gets the signal too. */
 async function gone(
   scope: StopScope,
+  known: Known,
   signal: NodeJS.Signals,
   withinMs: number,
   signalled = new Set<number>(),
@@ -48,7 +69,7 @@ async function gone(
     const running = scope.groups.filter((group) => group.leaderRunning);
     // As long as a leader may still end by itself there is nothing to prove.
     if (running.length === 0 || signal === 'SIGKILL') {
-      const left = await survivors(scope);
+      const left = await survivors(scope, known);
       if (left.length === 0 && scope.groups.every((group) => !group.leaderRunning)) return true;
       for (const { pid } of left) if (!signalled.has(pid)) signalProcess(pid, signal);
       if (signal !== 'SIGKILL') for (const { pid } of left) signalled.add(pid);
@@ -68,17 +89,20 @@ function signalAll(scope: StopScope, left: readonly ProcessEntry[], signal: Node
   }
 }
 
-async function survivors(scope: StopScope): Promise<ProcessEntry[]> {
+async function survivors(scope: StopScope, known: Known): Promise<ProcessEntry[]> {
   const table = await processTable();
   for (const group of scope.groups) group.look();
   const groups = new Set(scope.groups.filter((group) => !group.empty).map((group) => group.id));
   const found = new Set<number>();
   for (const entry of table) {
-    if (groups.has(entry.group) || groups.has(entry.session) || scope.marked(entry)) found.add(entry.pid);
+    const member = groups.has(entry.group) || groups.has(entry.session) || scope.marked(entry);
+    if (member || known.get(entry.pid) === entry.startTime) found.add(entry.pid);
   }
   addDescendants(found, table);
   found.delete(process.pid);
-  return table.filter((entry) => found.has(entry.pid) && !entry.zombie);
+  const left = table.filter((entry) => found.has(entry.pid) && !entry.zombie);
+  for (const { pid, startTime } of left) known.set(pid, startTime);
+  return left;
 }
 
 /** A child may have left the group and cleared its environment, but while its parent lives it is known by that. */
