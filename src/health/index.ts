@@ -1,0 +1,1 @@
+export { SandboxHealthIndicator, type SandboxHealthData, type SandboxHealthOptions } from './sandbox.health.js';
