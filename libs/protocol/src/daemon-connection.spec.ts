@@ -1,10 +1,9 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import { SandboxError } from '#libs/contract/core';
+import { loopback, ManualClock } from '#libs/testing';
 import { encodeRequest } from './codec.js';
 import { DaemonConnection, type DaemonRequest, type Handled } from './daemon-connection.js';
 import type { ProtocolLimits } from './limits.js';
-import { loopback } from './loopback.js';
-import { ManualClock } from './manual-clock.js';
 import { replayEvicted } from './refusal.js';
 
 interface Call {

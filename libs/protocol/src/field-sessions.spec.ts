@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { connectPeer, recordingSink, turns, type RecordingSink } from './connected-peer.js';
+import { connectPeer, recordingSink, turns, type RecordingSink } from '#libs/testing';
 import type { ProtocolLimits } from './limits.js';
 import type { RunnerSession } from './link.js';
 

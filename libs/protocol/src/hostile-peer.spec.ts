@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { connectPeer, recordingSink, turns } from './connected-peer.js';
+import { connectPeer, recordingSink, turns } from '#libs/testing';
 
 const NAME = 'runner-x';
 const SPAWN = { name: NAME, cmd: 'cat', args: [] };

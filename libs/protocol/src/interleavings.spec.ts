@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { connectPeer, turns } from './connected-peer.js';
+import { connectPeer, turns, type SentRequest } from '#libs/testing';
 import type { RunnerSession } from './link.js';
-import type { SentRequest } from './scripted-peer.js';
 import type { OutputStream } from './subscriber.js';
 
 const NAME = 'runner-x';

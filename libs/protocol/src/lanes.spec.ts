@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { turns } from './connected-peer.js';
+import { turns, ManualClock } from '#libs/testing';
 import { IdMemory } from './id-memory.js';
 import { Lane } from './lanes.js';
-import { ManualClock } from './manual-clock.js';
 import { Offences } from './offences.js';
 
 describe('a lane', () => {

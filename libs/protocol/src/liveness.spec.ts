@@ -1,6 +1,6 @@
 import { describe, expect, jest, test } from '@jest/globals';
+import { ManualClock } from '#libs/testing';
 import { Liveness } from './liveness.js';
-import { ManualClock } from './manual-clock.js';
 import type { Socket } from './socket.js';
 
 function setUp() {

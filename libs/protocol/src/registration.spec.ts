@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { connectPeer, RecordingRegistry, RUNNER_ID, turns, type PeerOptions } from './connected-peer.js';
+import { connectPeer, RecordingRegistry, RUNNER_ID, turns, type PeerOptions, ManualClock } from '#libs/testing';
 import type { RunnerLink } from './link.js';
-import { ManualClock } from './manual-clock.js';
 
 /** Two daemons under one id, on one clock and one registry. */
 function two(first: PeerOptions = {}, second: PeerOptions = {}) {

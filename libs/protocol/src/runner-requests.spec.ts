@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { SandboxError } from '#libs/contract/core';
-import { connectPeer, turns } from './connected-peer.js';
+import { connectPeer, turns } from '#libs/testing';
 
 const NAME = 'runner-x';
 const EXEC = { name: NAME, cmd: 'true', args: [] };

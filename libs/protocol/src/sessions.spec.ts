@@ -1,7 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
-import { connectPeer, recordingSink, turns, type PeerOptions, type RecordingSink } from './connected-peer.js';
+import {
+  connectPeer,
+  recordingSink,
+  turns,
+  type PeerOptions,
+  type RecordingSink,
+  type SentRequest,
+} from '#libs/testing';
 import type { RunnerSession } from './link.js';
-import type { SentRequest } from './scripted-peer.js';
 
 const NAME = 'runner-x';
 const SPAWN = { name: NAME, cmd: 'cat', args: [] };

@@ -1,3 +1,4 @@
+export * from './connected-peer.js';
 export * from './dial.js';
 export * from './fake-adapter.js';
 export * from './fake-daemon.js';
@@ -7,3 +8,4 @@ export type { FakeScript } from './fake-sandbox.js';
 export type { FaultOptions, FaultyOperation } from './faults.js';
 export * from './loopback.js';
 export * from './manual-clock.js';
+export * from './scripted-peer.js';

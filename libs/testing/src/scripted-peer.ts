@@ -1,4 +1,4 @@
-import type { Socket, SocketListener } from './socket.js';
+import type { Socket, SocketListener } from '#libs/protocol';
 
 export interface SentRequest {
   readonly id: number;

@@ -1,7 +1,11 @@
-import type { ProtocolLimits } from './limits.js';
-import type { RunnerLink, RunnerRegistry, SessionSink } from './link.js';
+import {
+  RunnerConnection,
+  type ProtocolLimits,
+  type RunnerLink,
+  type RunnerRegistry,
+  type SessionSink,
+} from '#libs/protocol';
 import { ManualClock } from './manual-clock.js';
-import { RunnerConnection } from './runner-connection.js';
 import { ScriptedPeer } from './scripted-peer.js';
 
 // For tests: a connection whose peer, clock and registry are the test's.
