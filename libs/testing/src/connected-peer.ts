@@ -8,8 +8,7 @@ import {
 import { ManualClock } from './manual-clock.js';
 import { ScriptedPeer } from './scripted-peer.js';
 
-// For tests: a connection whose peer, clock and registry are the test's.
-
+/** The runner that {@link connectPeer} connects. */
 export const RUNNER_ID = '00000000-0000-4000-8000-000000000001';
 
 /** Room for one connection per runner; says what was called, in order. */
@@ -63,6 +62,7 @@ export interface PeerOptions {
   readonly onRegistered?: () => void;
 }
 
+/** The platform's end of a connection, whose peer, clock and registry are the test's; not yet started. */
 export function connectPeer({
   clock = new ManualClock(),
   registry = new RecordingRegistry(),
@@ -88,6 +88,7 @@ export interface RecordingSink extends SessionSink {
   readonly seen: unknown[];
 }
 
+/** A sink that keeps what it is given. */
 export function recordingSink(): RecordingSink {
   const seen: unknown[] = [];
   return {

@@ -4,41 +4,13 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { WebSocketServer } from 'ws';
 import { SandboxError, type OutputFrame } from '#libs/contract';
-import {
-  RunnerConnection,
-  bindSocket,
-  type RequestBody,
-  type RunnerLink,
-  type RunnerRegistry,
-  type SessionExit,
-} from '#libs/protocol';
+import { RunnerConnection, bindSocket, type RequestBody, type RunnerLink, type SessionExit } from '#libs/protocol';
+import { RUNNER_ID, RecordingRegistry, turns } from './connected-peer.js';
 import { DialRefused } from './dial.js';
 import { FakeDaemon, type FakeDaemonOptions } from './fake-daemon.js';
 import { ManualClock } from './manual-clock.js';
 
-const RUNNER_ID = '00000000-0000-4000-8000-000000000001';
 const NAME = 'runner-00000000000040008000000000000001-00000001';
-
-class Registry implements RunnerRegistry {
-  readonly links = new Map<string, RunnerLink>();
-
-  async register(id: string, link: RunnerLink): Promise<'ok' | 'already_registered'> {
-    if (this.links.has(id)) return 'already_registered';
-    this.links.set(id, link);
-    return 'ok';
-  }
-  async unregister(id: string, link: RunnerLink): Promise<boolean> {
-    return this.links.get(id) === link && this.links.delete(id);
-  }
-  async whereis(id: string): Promise<RunnerLink | undefined> {
-    return this.links.get(id);
-  }
-  async online(): Promise<[string, unknown][]> {
-    return [];
-  }
-  async heartbeat(): Promise<void> {}
-  async presence(): Promise<void> {}
-}
 
 const open: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -47,7 +19,7 @@ afterEach(async () => {
 
 async function setUp(options: FakeDaemonOptions = {}) {
   const daemon = new FakeDaemon({ instance: 'd-1', ...options });
-  const registry = new Registry();
+  const registry = new RecordingRegistry();
   const link = daemon.connect({ runnerId: RUNNER_ID, registry });
   open.push(() => daemon.close());
   await link.request('create', { name: NAME });
@@ -87,10 +59,6 @@ async function join(link: RunnerLink, sessionId: string, body: Partial<RequestBo
   const session = await link.open('attach', { name: NAME, sessionId, ...body }, seen.sink);
   return { ...seen, session };
 }
-
-const turns = async (count = 20) => {
-  for (let i = 0; i < count; i++) await new Promise(setImmediate);
-};
 
 const MAKES = [
   ['a daemon', 'd-1'],
@@ -228,7 +196,7 @@ describe('a session that is read later', () => {
     const { sessionId } = await link.request('spawn', { ...words, cmd: 'stay', args: [words.cmd], stdin: true });
     await link.request('detach', { name: NAME, sessionId, hold: true });
     await link.request('stdin_close', { name: NAME, sessionId });
-    await turns();
+    await turns(20);
     const held = await join(link, sessionId);
     expect(await held.end).toEqual({ exitCode: 0 });
     expect(held.printed.stdout).toBe('aaaabbbbccccdddd');
@@ -263,7 +231,7 @@ describe('an exec', () => {
     const { link } = await setUp({ instance: undefined, clock });
     expect(await exec(link, ['out:a', 'err:b'])).toEqual({ output: Buffer.from('a'), code: 0 });
     const late = exec(link, ['out:a', 'stay'], { timeoutMs: 1_000 });
-    await turns();
+    await turns(20);
     clock.advance(1_000);
     expect(await late).toEqual({ output: Buffer.from('a'), code: 137 });
   });
@@ -272,7 +240,7 @@ describe('an exec', () => {
     const clock = new ManualClock();
     const { link } = await setUp({ clock });
     const late = exec(link, ['stay'], { timeoutMs: 1_000 });
-    await turns();
+    await turns(20);
     clock.advance(1_000);
     await expect(late).rejects.toMatchObject({ code: 'unavailable', detail: 'timeout', effect: 'done' });
     const long = exec(link, ['out:abcd', 'stay'], { maxOutputBytes: 3 });
@@ -397,7 +365,7 @@ describe('over a real socket', () => {
           name: 'my box',
           instance: 'd-1',
           meta: {},
-          registry: new Registry(),
+          registry: new RecordingRegistry(),
         });
         return connection;
       });
