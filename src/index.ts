@@ -23,6 +23,7 @@ export type {
   FileEntry,
   FileStat,
   NetworkPolicy,
+  ObservedCall,
   OutputFrame,
   ProcessOptions,
   SandboxCapability,
@@ -51,6 +52,7 @@ export type {
   SandboxModuleOptions,
   SandboxModuleStatic,
 } from './sandbox/sandbox.options.js';
+export { SandboxTelemetry } from './sandbox/sandbox-telemetry.js';
 export { SandboxService } from './sandbox/sandbox.service.js';
 export { SandboxSettings } from './sandbox/sandbox.settings.js';
 export { getSandboxAdapterToken } from './sandbox/sandbox.tokens.js';

@@ -209,6 +209,18 @@ describe('RunnerAdapter', () => {
       },
     );
 
+    test('refuses the whole view for a refusal, though that runner has left', async () => {
+      const { adapter, host } = await fixture({ list: { names: [NAME] } });
+      const leaving = new ScriptedLink(OTHER, {
+        list: async () => {
+          await host.unregister(OTHER, leaving);
+          throw failure('unavailable', { detail: 'runner_timeout' });
+        },
+      });
+      await host.register(OTHER, leaving, undefined);
+      await expect(adapter.listAllNames()).rejects.toMatchObject({ detail: 'runner_timeout' });
+    });
+
     test.each([
       ['runner_disconnected and is still listed', failure('unavailable', { detail: 'runner_disconnected' })],
       ['runner_timeout', failure('unavailable', { detail: 'runner_timeout' })],

@@ -1,15 +1,15 @@
-import { SandboxError, isProviderTag, type SandboxAdapter } from '#libs/contract';
+import { SandboxError, isProviderTag, type CallObserver, type SandboxAdapter } from '#libs/contract';
 
 /** Which adapter serves which provider tag. */
 export class AdapterRegistry {
   readonly #byTag: ReadonlyMap<string, SandboxAdapter>;
 
   /**
-   * Binds each adapter to its tag.
+   * Binds each adapter to its tag, and lets `observer` see its calls.
    *
    * @throws {Error} for a malformed tag, for something that is no adapter, and for one instance under two tags
    */
-  constructor(entries: Iterable<readonly [tag: string, adapter: SandboxAdapter]>) {
+  constructor(entries: Iterable<readonly [tag: string, adapter: SandboxAdapter]>, observer?: CallObserver) {
     const byTag = new Map<string, SandboxAdapter>();
     const tags = new Map<SandboxAdapter, string>();
     for (const [tag, adapter] of entries) {
@@ -26,6 +26,7 @@ export class AdapterRegistry {
         );
       }
       adapter.bind(tag);
+      if (observer !== undefined) adapter.observe(observer);
       tags.set(adapter, tag);
       byTag.set(tag, adapter);
     }

@@ -3,6 +3,7 @@ import type { SandboxAdapter } from '#libs/contract';
 import { provideDefinition, provideSettings, type AsyncSettings, type SettingsInput } from '../common/index.js';
 import { AdapterRegistry } from './adapter-registry.js';
 import type { SandboxModuleAsyncOptions, SandboxModuleOptions, SandboxModuleStatic } from './sandbox.options.js';
+import { SandboxTelemetry } from './sandbox-telemetry.js';
 import { SandboxService } from './sandbox.service.js';
 import { SandboxSettings } from './sandbox.settings.js';
 import { getSandboxAdapterToken } from './sandbox.tokens.js';
@@ -34,9 +35,12 @@ function compose(
       ...Object.entries(adapters).map(([tag, adapter]) => provideDefinition(getSandboxAdapterToken(tag), adapter)),
       {
         provide: AdapterRegistry,
-        inject: tags.map(getSandboxAdapterToken),
-        useFactory: (...bound: SandboxAdapter[]) =>
-          new AdapterRegistry(bound.map((adapter, i) => [tags[i] as string, adapter])),
+        inject: [{ token: SandboxTelemetry, optional: true }, ...tags.map(getSandboxAdapterToken)],
+        useFactory: (telemetry: SandboxTelemetry | undefined, ...bound: SandboxAdapter[]) =>
+          new AdapterRegistry(
+            bound.map((adapter, i) => [tags[i] as string, adapter]),
+            telemetry,
+          ),
       },
       SandboxService,
     ],
