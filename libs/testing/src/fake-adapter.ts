@@ -208,16 +208,19 @@ export class FakeAdapter extends SandboxAdapter {
       const command = { cmd, args, dir, stdin: stdin !== undefined, detachable: false, timeoutMs };
       const session = this.#sandbox(handle).exec(command);
       const stream = new CommandStream();
-      return collectExec(this.#command(handle, session, stream, new ExecSink(stream, timeoutMs), 'now'), {
-        maxOutputBytes,
-        stderrToStdout,
-        ...(stdin !== undefined && { stdin }),
-        ...(signal !== undefined && { signal }),
-        stop: async () => {
-          session.kill('SIGTERM');
-          return { confirmed: !isLost(session) };
+      return collectExec(
+        this.#command(handle, session, stream, new ExecSink(stream, timeoutMs), 'now', command.stdin),
+        {
+          maxOutputBytes,
+          stderrToStdout,
+          ...(stdin !== undefined && { stdin }),
+          ...(signal !== undefined && { signal }),
+          stop: async () => {
+            session.kill('SIGTERM');
+            return { confirmed: !isLost(session) };
+          },
         },
-      });
+      );
     });
   }
 
@@ -294,7 +297,7 @@ export class FakeAdapter extends SandboxAdapter {
     stream: CommandStream,
     sink: SessionSink,
     from: StreamOffsets | 'now',
-    stdin = true,
+    stdin: boolean,
   ): StreamingCommand {
     const reader = session.attach(this.sink(sink), from);
     return new StreamingCommand({
