@@ -72,12 +72,12 @@ describe('npm start -- --run', () => {
   });
 
   test.each([
-    ['SIGINT', 130],
-    ['SIGTERM', 143],
-    ['SIGHUP', 129],
-  ] as const)('%s ends it with %i, and what it ran', async (signal, code) => {
+    ['SIGINT', 130, "trap '' TERM; "],
+    ['SIGTERM', 143, ''],
+    ['SIGHUP', 129, ''],
+  ] as const)('%s ends it with %i, and what it ran', async (signal, code, deafness) => {
     const marker = sleepMarker();
-    await using start = await StartProcess.launch(`read s; setsid sleep $s & trap '' TERM; sleep $s`);
+    await using start = await StartProcess.launch(`read s; setsid sleep $s & ${deafness}sleep $s`);
     start.read().child.stdin.write(`${marker}\n`);
     await appeared(marker, 2);
     start.child.kill(signal);
