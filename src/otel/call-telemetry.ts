@@ -12,7 +12,7 @@ import {
   type Span,
   type Tracer,
 } from '@opentelemetry/api';
-import { SandboxError, type ObservedCall } from '#libs/contract';
+import type { ObservedCall, SandboxError } from '#libs/contract';
 import { SandboxTelemetry } from '../sandbox/sandbox-telemetry.js';
 import { OTEL_OPTIONS, SCOPE, type SandboxOpenTelemetryOptions } from './otel.options.js';
 import { OutputMetric } from './output-metric.js';
@@ -51,42 +51,34 @@ export class CallTelemetry extends SandboxTelemetry implements OnApplicationShut
     const attributes = { ...this.#attributes, 'sandbox.provider': provider, 'sandbox.operation': operation };
     const startedAt = performance.now();
     const span = this.#tracer.startSpan(`sandbox.${operation}`, { kind: SpanKind.CLIENT, attributes });
-    context
-      .with(trace.setSpan(context.active(), span), work)
-      .then(
-        (result) => {
-          this.#output.add(provider, result);
-          this.#end(span, startedAt, { ...attributes, 'sandbox.code': 'ok' });
-        },
-        (error: unknown) => {
-          describe(span, error);
-          this.#end(span, startedAt, { ...attributes, ...outcome(error) });
-        },
-      )
+    const ended = context.with(trace.setSpan(context.active(), span), work);
+    void Promise.allSettled([ended])
+      .then(([outcome]) => {
+        const failed = outcome.status === 'rejected';
+        if (failed) describe(span, outcome.reason as SandboxError);
+        else this.#output.add(provider, outcome.value);
+        const all = { ...attributes, ...(failed ? codeOf(outcome.reason as SandboxError) : SUCCESS) };
+        span.setAttributes(all);
+        span.end();
+        this.#calls.add(1, all);
+        return this.#durations.record((performance.now() - startedAt) / 1_000, all);
+      })
       .catch((error: unknown) => diag.error('nestjs-sandbox: a call could not be recorded', error));
   }
 
   onApplicationShutdown(): void {
     this.#output.close();
   }
-
-  #end(span: Span, startedAt: number, attributes: Attributes): void {
-    span.setAttributes(attributes);
-    span.end();
-    this.#calls.add(1, attributes);
-    this.#durations.record((performance.now() - startedAt) / 1_000, attributes);
-  }
 }
 
-function outcome(error: unknown): Attributes {
-  return error instanceof SandboxError
-    ? { 'sandbox.code': error.code, 'sandbox.effect': error.effect }
-    : { 'sandbox.code': 'provider', 'sandbox.effect': 'unknown' };
+const SUCCESS: Attributes = { 'sandbox.code': 'ok' };
+
+function codeOf({ code, effect }: SandboxError): Attributes {
+  return { 'sandbox.code': code, 'sandbox.effect': effect };
 }
 
 /** The detail is on the span alone: metrics stay few. */
-function describe(span: Span, error: unknown): void {
-  const { code, detail } = error instanceof SandboxError ? error : { code: 'provider', detail: undefined };
+function describe(span: Span, { code, detail }: SandboxError): void {
   if (detail !== undefined) span.setAttribute('sandbox.detail', detail);
   span.setStatus({ code: SpanStatusCode.ERROR, message: detail === undefined ? code : `${code}: ${detail}` });
 }

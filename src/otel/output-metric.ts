@@ -46,7 +46,8 @@ export class OutputMetric {
 
   readonly #observe = (result: ObservableResult): void => {
     const sums = new Map(this.#totals);
-    for (const [{ outputBytes }, provider] of this.#running) sums.set(provider, (sums.get(provider) ?? 0) + outputBytes);
+    for (const [{ outputBytes }, provider] of this.#running)
+      sums.set(provider, (sums.get(provider) ?? 0) + outputBytes);
     for (const [provider, bytes] of sums) result.observe(bytes, { ...this.attributes, 'sandbox.provider': provider });
   };
 }

@@ -14,7 +14,13 @@ const METRICS: readonly (readonly [count: Count, kind: Kind, name: string, unit:
   ['refused', 'createObservableCounter', 'refusals', '{dial}', 'Dials refused before the upgrade'],
   ['sessions', 'createObservableUpDownCounter', 'sessions', '{session}', 'Sessions that are followed'],
   ['pendingRequests', 'createObservableUpDownCounter', 'requests.pending', '{request}', 'Requests without a reply'],
-  ['unsentRequests', 'createObservableUpDownCounter', 'requests.unsent', '{request}', 'Requests that wait for a socket'],
+  [
+    'unsentRequests',
+    'createObservableUpDownCounter',
+    'requests.unsent',
+    '{request}',
+    'Requests that wait for a socket',
+  ],
   ['queuedBytes', 'createObservableUpDownCounter', 'queue.size', 'By', 'Output that its readers have not taken'],
   ['maxQueuedBytes', 'createObservableGauge', 'queue.max', 'By', 'The same, of the connection that has most'],
 ];
