@@ -33,6 +33,8 @@ export default {
     '^#libs/([^/]+)$': '<rootDir>/libs/$1/src/index.ts',
     '^nestjs-sandbox$': '<rootDir>/src/index.ts',
     '^nestjs-sandbox/runner$': '<rootDir>/src/runner/index.ts',
+    '^nestjs-sandbox/health$': '<rootDir>/src/health/index.ts',
+    '^nestjs-sandbox/otel$': '<rootDir>/src/otel/index.ts',
     '^nestjs-sandbox/contract$': '<rootDir>/libs/contract/src/index.ts',
     '^nestjs-sandbox/testing$': '<rootDir>/libs/testing/src/index.ts',
   },

@@ -4,12 +4,15 @@ import { cycles, reach, waysTo } from './graph.js';
 
 const NEST_OR_RXJS = /^(?:@nestjs\/|rxjs$|reflect-metadata$|class-)/;
 const WEBSOCKETS = /^@nestjs\/(?:websockets|platform-ws)$/;
+const EXTRAS = /^(?:@nestjs\/terminus|@opentelemetry\/.*)$/;
 const files = typeScript(repositoryFiles());
 
 /** What is loaded from outside: the published entries, the daemon and the platform. */
 const ENTRIES = [
   'src/index.ts',
   'src/runner/index.ts',
+  'src/health/index.ts',
+  'src/otel/index.ts',
   'libs/contract/src/index.ts',
   'libs/testing/src/index.ts',
   'apps/runner/src/main.ts',
@@ -28,6 +31,23 @@ describe('the graph of imports', () => {
 
   test('the root of the package needs no WebSocket layer, not even for its types', () => {
     expect(waysTo(files, 'src/index.ts', WEBSOCKETS, 'types')).toEqual([]);
+  });
+
+  test.each(['src/health/index.ts', 'src/otel/index.ts'])('%s needs no WebSocket layer either', (entry) => {
+    expect(waysTo(files, entry, WEBSOCKETS, 'types')).toEqual([]);
+  });
+
+  test.each(['src/index.ts', 'src/runner/index.ts', 'libs/contract/src/index.ts', 'libs/testing/src/index.ts'])(
+    '%s needs neither Terminus nor OpenTelemetry',
+    (entry) => {
+      expect(waysTo(files, entry, EXTRAS, 'types')).toEqual([]);
+    },
+  );
+
+  test('each of the two extras needs its own package alone', () => {
+    expect(waysTo(files, 'src/health/index.ts', /^@opentelemetry\//, 'types')).toEqual([]);
+    expect(waysTo(files, 'src/otel/index.ts', /^@nestjs\/terminus$/, 'types')).toEqual([]);
+    expect(waysTo(files, 'src/otel/index.ts', /^@opentelemetry\/(?!api$)/, 'types')).toEqual([]);
   });
 
   test('no file imports itself over others', () => {

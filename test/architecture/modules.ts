@@ -7,6 +7,8 @@ const ALIASES: Readonly<Record<string, string>> = {
   '#libs/contract/core': 'libs/contract/src/core.ts',
   'nestjs-sandbox': 'src/index.ts',
   'nestjs-sandbox/runner': 'src/runner/index.ts',
+  'nestjs-sandbox/health': 'src/health/index.ts',
+  'nestjs-sandbox/otel': 'src/otel/index.ts',
   'nestjs-sandbox/contract': 'libs/contract/src/index.ts',
   'nestjs-sandbox/testing': 'libs/testing/src/index.ts',
 };

@@ -10,6 +10,7 @@ export const GROUPS: readonly (readonly string[])[] = [
   ['src/common'],
   ['src/runner', 'src/adapters'],
   ['src/sandbox', 'src/nats'],
+  ['src/health', 'src/otel'],
   ['src'],
   ['apps/runner', 'apps/platform', 'apps/console'],
   ['test'],
