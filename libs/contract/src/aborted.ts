@@ -1,4 +1,5 @@
-import { SandboxError, type SandboxEffect } from './sandbox-error.js';
+import type { SandboxEffect } from './error-codes.js';
+import { SandboxError } from './sandbox-error.js';
 
 /** What a call rejects with once its signal fired: `cause` is the signal's reason. */
 export function abortedError(signal: AbortSignal, effect: SandboxEffect, operation?: string): SandboxError {

@@ -9,6 +9,7 @@ export * from './checks.js';
 export * from './command-channel.js';
 export * from './command-stream.js';
 export * from './details.js';
+export * from './error-codes.js';
 export * from './exec-result.js';
 export * from './frames.js';
 export * from './handle.js';

@@ -3,7 +3,8 @@ import { abortedError } from './aborted.js';
 import type { BackoffOptions } from './backoff-options.js';
 import { MAX_TIMEOUT_MS, checkInteger, checkSignal, invalidArgument } from './checks.js';
 import { isTransient } from './is-transient.js';
-import { SandboxError, type SandboxEffect } from './sandbox-error.js';
+import type { SandboxEffect } from './error-codes.js';
+import { SandboxError } from './sandbox-error.js';
 
 /** Time and chance, so that tests own both. */
 export interface BackoffEnvironment {

@@ -3,7 +3,8 @@ import type { BackoffOptions } from './backoff-options.js';
 import { isTransient } from './is-transient.js';
 import { withBackoff } from './retry.js';
 import { retryLoop, type BackoffEnvironment } from './retry-loop.js';
-import { SANDBOX_ERROR_CODES, SandboxError, type SandboxErrorCode, type SandboxErrorInit } from './sandbox-error.js';
+import { SANDBOX_ERROR_CODES, type SandboxErrorCode } from './error-codes.js';
+import { SandboxError, type SandboxErrorInit } from './sandbox-error.js';
 
 /** Time that passes only by sleeping. */
 class ManualEnvironment implements BackoffEnvironment {
@@ -48,9 +49,9 @@ async function outcomeOf(environment: ManualEnvironment, work: () => Promise<unk
 
 test('isTransient goes by the code; whatever is unknown counts as transient', () => {
   expect(SANDBOX_ERROR_CODES.filter((code) => isTransient(error(code)))).toEqual([
-    'command_exited',
     'rate_limited',
     'unavailable',
+    'command_exited',
     'write_failed',
     'provider',
   ]);

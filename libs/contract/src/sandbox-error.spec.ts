@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { SANDBOX_ERROR_CODES, SandboxError, defaultEffect } from './sandbox-error.js';
+import { SANDBOX_ERROR_CODES, type SandboxErrorCode } from './error-codes.js';
+import { SandboxError } from './sandbox-error.js';
 
 describe('SandboxError', () => {
   test('has only the properties that it was given', () => {
@@ -64,13 +65,14 @@ describe('SandboxError', () => {
 });
 
 test('definite refusals did nothing, the rest is unknown', () => {
-  expect(SANDBOX_ERROR_CODES.filter((code) => defaultEffect(code) === 'none')).toEqual([
+  expect(SANDBOX_ERROR_CODES.filter((code) => new SandboxError(code).effect === 'none')).toEqual([
     'not_found',
-    'not_supported',
-    'command_exited',
-    'rate_limited',
-    'denied',
-    'invalid',
     'already_exists',
+    'invalid',
+    'not_supported',
+    'denied',
+    'rate_limited',
+    'command_exited',
   ]);
+  expect(new SandboxError('of_the_future' as SandboxErrorCode).effect).toBe('unknown');
 });

@@ -1,38 +1,11 @@
 import type { SandboxErrorDetail } from './details.js';
-
-/** Every code a {@link SandboxError} can have. */
-export const SANDBOX_ERROR_CODES = [
-  'not_found',
-  'truncated',
-  'not_supported',
-  'command_exited',
-  'rate_limited',
-  'unavailable',
-  'denied',
-  'invalid',
-  'restore_failed',
-  'write_failed',
-  'provider',
-  'already_exists',
-  'aborted',
-] as const;
-
-/** One of {@link SANDBOX_ERROR_CODES}. */
-export type SandboxErrorCode = (typeof SANDBOX_ERROR_CODES)[number];
-
-/**
- * Did the remote side act?
- * - `none`: refused before it was sent, a definite refusal of an all-or-nothing operation, or a read-only operation.
- * - `unknown`: handed over, and no valid answer came.
- * - `done`: it happened although the call failed.
- */
-export type SandboxEffect = 'none' | 'unknown' | 'done';
+import { traitsOf, type SandboxEffect, type SandboxErrorCode } from './error-codes.js';
 
 /** What a {@link SandboxError} is made from. */
 export interface SandboxErrorInit {
   readonly message?: string;
   readonly detail?: SandboxErrorDetail;
-  /** @default 'none' for codes that are definite refusals, otherwise 'unknown' (see {@link defaultEffect}). */
+  /** @default that of the code, see {@link SANDBOX_ERROR_CODE_TRAITS}; 'unknown' for one of another version */
   readonly effect?: SandboxEffect;
   /** Milliseconds after which the provider asked to be tried again. */
   readonly retryAfterMs?: number;
@@ -65,7 +38,7 @@ export class SandboxError extends Error {
       'cause' in init ? { cause: init.cause } : {},
     );
     this.code = code;
-    this.effect = init.effect ?? defaultEffect(code);
+    this.effect = init.effect ?? traitsOf(code)?.effect ?? 'unknown';
     if (init.detail !== undefined) this.detail = init.detail;
     if (init.retryAfterMs !== undefined) this.retryAfterMs = init.retryAfterMs;
     if (init.provider !== undefined) this.provider = init.provider;
@@ -92,19 +65,4 @@ export class SandboxError extends Error {
     if (this.stack !== undefined) copy.stack = this.stack;
     return copy;
   }
-}
-
-const REFUSALS: ReadonlySet<SandboxErrorCode> = new Set([
-  'not_found',
-  'not_supported',
-  'command_exited',
-  'rate_limited',
-  'denied',
-  'invalid',
-  'already_exists',
-]);
-
-/** The effect of a code when the thrower says nothing else: definite refusals did nothing, the rest is unknown. */
-export function defaultEffect(code: SandboxErrorCode): SandboxEffect {
-  return REFUSALS.has(code) ? 'none' : 'unknown';
 }

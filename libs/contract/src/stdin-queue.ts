@@ -4,7 +4,8 @@ import { checkSignal } from './checks.js';
 import type { CommandChannel } from './command-channel.js';
 import type { CommandStream } from './command-stream.js';
 import type { Bytes, CallOptions } from './operations.js';
-import { SandboxError, type SandboxEffect } from './sandbox-error.js';
+import type { SandboxEffect } from './error-codes.js';
+import { SandboxError } from './sandbox-error.js';
 
 /** The most that one request carries. */
 const MAX_PIECE_BYTES = 256 * 1024;
