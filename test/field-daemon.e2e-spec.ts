@@ -273,6 +273,31 @@ describe('attach', () => {
     const again = await app.sandboxes.attach(handle, command.sessionId as string);
     expect(await outcome(again)).toEqual(['before after', { exitCode: 6 }]);
   });
+
+  test('after five broken links in a row each attach has the whole history once', async () => {
+    const command = await app.sandboxes.spawn(handle, 'out:0', ['hold', 'exit:6'], { detachable: true });
+    const id = command.sessionId as string;
+    let history = '0';
+    for (const round of [1, 2, 3, 4, 5]) {
+      const joined = collect(await app.sandboxes.attach(handle, id));
+      await session(id).print('stdout', `${round}`);
+      history += round;
+      await until('the attach was replayed', () => session(id).attached);
+      await app.sandboxes.get(handle);
+      const announced = app.host.count('presence online');
+      await daemon.reconnect();
+      const cut = await joined;
+      expect([cut.stdout.toString(), cut.exit, words(cut.error)]).toEqual([
+        history,
+        undefined,
+        expect.objectContaining({ code: 'unavailable', detail: 'runner_disconnected' }),
+      ]);
+      await app.host.saw('presence online', announced + 1);
+    }
+    const last = await app.sandboxes.attach(handle, id);
+    session(id).release();
+    expect(await outcome(last)).toEqual([history, { exitCode: 6 }]);
+  });
 });
 
 describe('a slow reader', () => {

@@ -8,7 +8,7 @@ import { collect, digest, sha256 } from './support/collect.js';
 import { DaemonProcess } from './support/daemon-process.js';
 import { refusal, words } from './support/errors.js';
 import { TestApp } from './support/nest-app.js';
-import { allGone, appeared, processesWith, sleepMarker } from './support/processes.js';
+import { allGone, appeared, processesWith, sleepMarker, zombiesOf } from './support/processes.js';
 import { RUNNER_ID, RUNNER_TOKEN } from './support/runners.js';
 import { tempDir } from './support/temp-dir.js';
 import { settles, until } from './support/until.js';
@@ -488,6 +488,38 @@ describe('deadlines, limits and aborts', () => {
       detail: undefined,
       effect: 'none',
     });
+  });
+});
+
+describe('what is left', () => {
+  test('200 commands with background children leave no zombie behind', async () => {
+    await Promise.all(Array.from({ length: 200 }, () => sh('(sleep 0.01 &) ; (sleep 0.02 &) ; exit 0')));
+    await until('no process is a zombie of the daemon', async () => (await zombiesOf(daemon.pid)).length === 0);
+    expect(await zombiesOf(daemon.pid)).toEqual([]);
+  });
+
+  test('destroy wins over those who write, and nobody brings the sandbox back', async () => {
+    const name = runnerSandboxName(RUNNER_ID);
+    const doomed = await app.sandboxes.create('runner', name);
+    const marker = sleepMarker();
+    const scripts = [
+      `i=0; while :; do i=$((i+1)); echo x > file-$i; done; ${marker}`,
+      `setsid bash -c 'i=0; while :; do i=$((i+1)); mkdir -p d-$i/e; done; ${marker}'`,
+      `mkdir closed; touch closed/x; chmod 500 closed; sleep ${marker}`,
+    ];
+    const ends = [
+      ...scripts.map((script) => refusal(app.sandboxes.exec(doomed, 'bash', ['-c', script]))),
+      ...scripts.map(async (script) => (await app.sandboxes.spawn(doomed, 'bash', ['-c', script])).drain()),
+    ];
+    await appeared(marker, 6);
+    const late = Promise.all([1, 2, 3].map(() => refusal(app.sandboxes.destroy(doomed))));
+    const raced = refusal(app.sandboxes.exec(doomed, 'true', []));
+    expect(await late).toEqual([1, 2, 3].map(() => ({ resolved: undefined })));
+    await settles('everything that ran', Promise.all(ends));
+    expect(await settles('the exec that raced', raced)).toMatchObject({ code: 'not_found' });
+    await allGone(marker, 1_000);
+    expect(await readdir(join(home, '..'))).not.toContain(name);
+    expect(await refusal(app.sandboxes.get(doomed))).toMatchObject({ code: 'not_found' });
   });
 });
 

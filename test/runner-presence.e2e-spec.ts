@@ -247,6 +247,31 @@ describe('who is let in', () => {
     expect(app.gateway.stats()).toMatchObject({ connections: 0, refused: 1 });
   });
 
+  test('a token in the URL is refused, so that nobody gets used to it', async () => {
+    const refused = await ScriptedDaemon.refusal({
+      url: app.url,
+      name: 'x',
+      token: RUNNER_TOKEN,
+      query: { token: RUNNER_TOKEN },
+    });
+    expect(refused).toBe(400);
+    expect(app.logs.join('\n')).not.toContain(RUNNER_TOKEN);
+  });
+
+  test('an unknown path is 404, and a sub-protocol that was offered is not taken', async () => {
+    expect(await ScriptedDaemon.refusal({ url: app.url, name: 'x', token: RUNNER_TOKEN, path: '/elsewhere' })).toBe(
+      404,
+    );
+    const socket = await ScriptedDaemon.failure({ url: app.url, name: 'x', token: RUNNER_TOKEN, protocols: ['v9'] });
+    expect(socket).toBe('Server sent no subprotocol');
+  });
+
+  test('what follows the handshake at once is heard', async () => {
+    const daemon = await dial();
+    daemon.sendText('not json');
+    expect((await settles('the close', daemon.closed)).code).toBe(1003);
+  });
+
   test('a daemon with a wrong token ends with a message and exit code 3', async () => {
     await using daemon = await DaemonProcess.launch({ url: app.url, token: 'token-of-nobody-at-all' });
     expect(await daemon.end()).toEqual({ code: 3, signal: null });
@@ -260,6 +285,38 @@ describe('who is let in', () => {
     await using second = await DaemonProcess.launch({ url: app.url, root: first.root });
     expect(await second.end()).toEqual({ code: 4, signal: null });
     expect(second.stderr).toContain(first.root);
+  });
+});
+
+describe('a daemon that does not answer', () => {
+  test('is runner_timeout to the one that waits, and its late reply does no harm', async () => {
+    const impatient = await TestApp.start({ runners: { ...TIMES, requestTimeoutMs: 200 } });
+    const daemon = await ScriptedDaemon.connect({ url: impatient.url, token: RUNNER_TOKEN, name: 'mute' });
+    await impatient.online(RUNNER_ID);
+    const handle = impatient.sandboxes.buildHandle('runner', runnerSandboxName(RUNNER_ID));
+    const effects = { get: 'none', suspend: 'unknown', spawn: 'unknown' } as const;
+    expect(await refusal(impatient.sandboxes.get(handle))).toEqual(timeoutOf(effects.get));
+    const spawn = refusal(impatient.sandboxes.spawn(handle, 'x', []));
+    const request = await daemon.next('spawn');
+    expect(await spawn).toEqual(timeoutOf(effects.spawn));
+    daemon.ok(request, { session_id: 'late' });
+    expect(await daemon.next('detach')).toMatchObject({ session_id: 'late' });
+    expect(await impatient.isOnline(RUNNER_ID)).toBe(true);
+    await daemon.close();
+    await impatient.close();
+  });
+
+  test('a spawn that was aborted is detached once its reply comes', async () => {
+    const daemon = await dial();
+    const handle = await startedHandle(daemon);
+    const controller = new AbortController();
+    const spawn = refusal(app.sandboxes.spawn(handle, 'x', [], { signal: controller.signal }));
+    const request = await daemon.next('spawn');
+    controller.abort();
+    expect(await spawn).toEqual({ code: 'aborted', detail: undefined, effect: 'unknown' });
+    daemon.ok(request, { session_id: 'unwanted' });
+    expect(await daemon.next('detach')).toMatchObject({ session_id: 'unwanted' });
+    await daemon.close();
   });
 });
 
@@ -304,6 +361,42 @@ describe('a link that breaks', () => {
     expect(end.exit).toEqual({ exitCode: 5 });
   });
 
+  test('again and again: each attach has the whole history once, and the last one the exit', async () => {
+    const script = 'n=0; while read line; do n=$((n+1)); echo "$n $line"; done; exit 8';
+    const command = await app.sandboxes.spawn(handle, 'bash', ['-c', script], { detachable: true, stdin: true });
+    const id = command.sessionId as string;
+    let history = '';
+    for (const round of [1, 2]) {
+      const joined = await app.sandboxes.attach(handle, id, { stdin: true });
+      const seen = collect(joined);
+      await joined.writeStdin(`round ${round}\n`);
+      history += `${round} round ${round}\n`;
+      await until('the line is in the journal', async () => (await peek(id, history.length)) === history);
+      proxy.cut();
+      const cut = await seen;
+      expect(words(cut.error)).toMatchObject({ code: 'unavailable', detail: 'runner_disconnected' });
+      expect(history.startsWith(cut.stdout.toString())).toBe(true);
+      await app.offline(RUNNER_ID);
+      await app.online(RUNNER_ID, 45_000);
+    }
+    const last = await app.sandboxes.attach(handle, id, { stdin: true });
+    const seen = collect(last);
+    await last.closeStdin();
+    expect([(await seen).stdout.toString(), (await seen).exit]).toEqual([history, { exitCode: 8 }]);
+  }, 120_000);
+
+  /** The first `bytes` of a session's stdout. */
+  async function peek(id: string, bytes: number): Promise<string> {
+    const command = await app.sandboxes.attach(handle, id);
+    let text = '';
+    for await (const frame of command) {
+      if (frame.type === 'stdout') text += Buffer.from(frame.data).toString();
+      if (text.length >= bytes) break;
+    }
+    await command.stop();
+    return text;
+  }
+
   test('ends a pending exec on the machine too', async () => {
     const marker = sleepMarker();
     const exec = refusal(app.sandboxes.exec(handle, 'sleep', [marker]));
@@ -314,7 +407,41 @@ describe('a link that breaks', () => {
   });
 });
 
+test("Nest's own WsAdapter does as well", async () => {
+  const stock = await TestApp.start({ stockWsAdapter: true });
+  await using daemon = await DaemonProcess.launch({ url: stock.url });
+  await stock.online(RUNNER_ID);
+  const handle = await stock.sandboxes.create('runner', runnerSandboxName(RUNNER_ID));
+  const command = await stock.sandboxes.spawn(handle, 'bash', ['-c', 'head -c 3000000 /dev/zero; exit 3']);
+  const { stdout, exit } = await collect(command);
+  expect([stdout.byteLength, exit]).toEqual([3_000_000, { exitCode: 3 }]);
+  await stock.close();
+  expect(daemon.ended).toBeUndefined();
+});
+
 describe('a platform that shuts down', () => {
+  test('closes with 1001, and refuses those who dial meanwhile with 503', async () => {
+    const draining = await TestApp.start({ runners: { ...TIMES, drainMs: 1_000 } });
+    const { url } = draining;
+    const daemon = await ScriptedDaemon.connect({ url, token: RUNNER_TOKEN, name: 'scripted' });
+    await draining.online(RUNNER_ID);
+    const handle = draining.sandboxes.buildHandle('runner', runnerSandboxName(RUNNER_ID));
+    const pending = draining.sandboxes.exec(handle, 'x', []);
+    const request = await daemon.next('exec');
+    const closed = draining.close();
+    await until('it drains', () => draining.gateway.stats().draining);
+    expect(await refusal(draining.sandboxes.get(handle))).toEqual({
+      code: 'unavailable',
+      detail: 'draining',
+      effect: 'none',
+    });
+    expect(await ScriptedDaemon.refusal({ url, token: OTHER_RUNNER_TOKEN, name: 'late' })).toBe(503);
+    daemon.ok(request, { output: '', code: 5 });
+    expect((await pending).exitCode).toBe(5);
+    expect((await settles('the close', daemon.closed)).code).toBe(1001);
+    await settles('the application', closed);
+  });
+
   let daemon: DaemonProcess;
   let closing: TestApp;
 
@@ -344,6 +471,40 @@ describe('a platform that shuts down', () => {
     expect(await appeared(marker)).toEqual([pid]);
   });
 });
+
+describe('a daemon that is asked to end', () => {
+  test('ends what runs, the deaf and the stopped too, tells the platform, and leaves its root for the next', async () => {
+    await using daemon = await DaemonProcess.launch({ url: app.url });
+    await app.online(RUNNER_ID);
+    const handle = await app.sandboxes.create('runner', runnerSandboxName(RUNNER_ID));
+    const marker = sleepMarker();
+    const scripts = [
+      `sleep ${marker}`,
+      `trap '' TERM; while :; do sleep ${marker}; done`,
+      `kill -STOP $$; sleep ${marker}`,
+      `setsid sleep ${marker}`,
+    ];
+    const seen = [];
+    for (const script of scripts) {
+      seen.push(collect(await app.sandboxes.spawn(handle, 'bash', ['-c', script, marker], { detachable: true })));
+    }
+    await appeared(marker, scripts.length);
+    daemon.signal('SIGTERM');
+    expect(await daemon.end(20_000)).toEqual({ code: 0, signal: null });
+    await allGone(marker, 1_000);
+    await app.host.saw('presence offline');
+    for (const end of await Promise.all(seen)) expect(end.completed || words(end.error) !== undefined).toBe(true);
+    await using next = await DaemonProcess.launch({ url: app.url, root: daemon.root });
+    await app.online(RUNNER_ID);
+    expect((await app.sandboxes.get(handle)).status).toBe('running');
+    expect(next.ended).toBeUndefined();
+  });
+});
+
+/** What a caller gets whose request was not answered. */
+function timeoutOf(effect: 'none' | 'unknown'): unknown {
+  return { code: 'unavailable', detail: 'runner_timeout', effect };
+}
 
 /** `calls` without direct repeats. */
 function distinct(calls: readonly string[]): string[] {

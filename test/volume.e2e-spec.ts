@@ -10,6 +10,7 @@ import { DaemonProcess } from './support/daemon-process.js';
 import { refusal } from './support/errors.js';
 import { gate } from './support/gate.js';
 import { TestApp } from './support/nest-app.js';
+import { residentBytes } from './support/processes.js';
 import { RUNNER_ID } from './support/runners.js';
 import { TcpProxy } from './support/tcp-proxy.js';
 import { settles, until } from './support/until.js';
@@ -52,11 +53,13 @@ function resources(): Record<string, number> {
   return kinds;
 }
 
+function connection(): RunnerConnection {
+  return app.host.links.at(-1) as unknown as RunnerConnection;
+}
+
 /** Everything that the platform holds for others, by kind. */
 function counts(): unknown {
-  const { pending, unsent, sessions, subscribers, queuedBytes, timers } = (
-    app.host.links.at(-1) as unknown as RunnerConnection
-  ).stats();
+  const { pending, unsent, sessions, subscribers, queuedBytes, timers } = connection().stats();
   return {
     gateway: app.gateway.stats(),
     connection: { pending, unsent, sessions, subscribers, queuedBytes, timers },
@@ -190,6 +193,7 @@ describe('much', () => {
             await sink(frame);
           }),
       });
+      const resident = await residentBytes(daemon.pid);
       let size = 0;
       await until(
         'the journal has stopped growing',
@@ -202,6 +206,8 @@ describe('much', () => {
       );
       expect(size).toBeLessThan(bytes);
       expect(size).toBeLessThan(256 * MiB + 2 * MiB);
+      expect((await residentBytes(daemon.pid)) - resident).toBeLessThan(64 * MiB);
+      expect(connection().stats().queuedBytes).toBeLessThan(4 * MiB + 256 * 1024);
       expect((await settles('an exec meanwhile', app.sandboxes.exec(handle, 'echo', ['free']), 5_000)).text()).toBe(
         'free\n',
       );

@@ -28,6 +28,21 @@ async function search(text: string, options: readonly string[]): Promise<number[
     .flatMap((match) => (match && match[3]?.includes(text) && !match[2]?.startsWith('Z') ? [Number(match[1])] : []));
 }
 
+/** The children of `parent` that have ended and were not reaped. */
+export async function zombiesOf(parent: number): Promise<number[]> {
+  const { stdout } = await run('ps', ['-ax', '-o', 'pid=,ppid=,stat=']);
+  return stdout
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .flatMap(([pid, ppid, stat]) => (Number(ppid) === parent && stat?.startsWith('Z') ? [Number(pid)] : []));
+}
+
+/** Bytes of memory that `pid` has resident. */
+export async function residentBytes(pid: number): Promise<number> {
+  const { stdout } = await run('ps', ['-o', 'rss=', '-p', String(pid)]);
+  return Number(stdout) * 1024;
+}
+
 /** Resolves once no process has `marker` on its command line. */
 export async function allGone(marker: string, withinMs = 20_000): Promise<void> {
   await until(`no process has ${marker} on its command line`, async () => (await processesWith(marker)).length === 0, {

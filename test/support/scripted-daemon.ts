@@ -19,6 +19,10 @@ export interface ScriptedDaemonOptions {
   /** Answers pings. @default true */
   readonly autoPong?: boolean;
   readonly protocols?: readonly string[];
+  /** @default '/api/runners/ws' */
+  readonly path?: string;
+  /** Beside what daemons say of themselves. */
+  readonly query?: Readonly<Record<string, string>>;
 }
 
 /** A peer that dials the gateway and then does exactly what the test says, right or wrong. */
@@ -61,6 +65,14 @@ export class ScriptedDaemon {
     return response.statusCode;
   }
 
+  /** The message with which the dial fails on this side. */
+  static async failure(options: ScriptedDaemonOptions): Promise<string> {
+    const socket = dial(options);
+    const [error] = (await settles('the failure', once(socket, 'error'))) as [Error];
+    socket.terminate();
+    return error.message;
+  }
+
   /** The next request of that op that was not answered. */
   next(op: string): Promise<ScriptedRequest> {
     return this.requests.take(`a request "${op}"`, (request) => request.op === op);
@@ -95,13 +107,11 @@ export class ScriptedDaemon {
   }
 }
 
-function dial({ url, token, name, instance, autoPong = true, protocols = [] }: ScriptedDaemonOptions): WebSocket {
-  const target = new URL('/api/runners/ws', url.replace(/^http/, 'ws'));
-  target.search = new URLSearchParams({
-    name,
-    hostname: 'scripted',
-    ...(instance !== undefined && { instance }),
-  }).toString();
+function dial(options: ScriptedDaemonOptions): WebSocket {
+  const { url, token, name, instance, autoPong = true, protocols = [], path = '/api/runners/ws', query } = options;
+  const target = new URL(path, url.replace(/^http/, 'ws'));
+  const said = { name, hostname: 'scripted', ...(instance !== undefined && { instance }), ...query };
+  target.search = new URLSearchParams(said).toString();
   return new WebSocket(target, [...protocols], {
     headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
     perMessageDeflate: false,
