@@ -2,7 +2,7 @@ import type { SandboxErrorCode } from './error-codes.js';
 
 /** What is true of a detail. */
 export interface SandboxErrorDetailTraits {
-  /** The codes that it is a case of; with `provider` any daemon may say it. */
+  /** The codes that it is a case of; none: of any. */
   readonly codes: readonly SandboxErrorCode[];
   readonly meaning: string;
 }
