@@ -24,11 +24,11 @@ export function readEnvironment(
  */
 export function resolveSettings<T extends object>(
   type: new () => T,
-  options: SettingsInput<T> = {},
+  options?: SettingsInput<T> | null,
   environment: Readonly<Record<string, string>> = {},
 ): T {
   const resolved = new type() as Record<string, unknown>;
-  const given = options as Readonly<Record<string, unknown>>;
+  const given = (options ?? {}) as Readonly<Record<string, unknown>>;
   for (const [key, { type: kind }] of settingsOf(type)) {
     const value = isSet(given[key]) ? given[key] : environment[key];
     if (isSet(value)) resolved[key] = typeof value === 'string' ? parse(kind, value) : value;

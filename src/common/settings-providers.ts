@@ -51,6 +51,13 @@ export function provideSettings<T extends object>(
   };
 }
 
+/** @throws {Error} when `forRootAsync` of `module` was called without the one thing that it needs */
+export function checkFactory(module: string, options: { readonly useFactory?: unknown } | undefined): void {
+  if (typeof options?.useFactory !== 'function') {
+    throw new Error(`${module}.forRootAsync: "useFactory" is missing; without one, use ${module}.forRoot`);
+  }
+}
+
 function isAsync<T>(source: SettingsInput<T> | AsyncSettings<T>): source is AsyncSettings<T> {
   return typeof (source as Partial<AsyncSettings<T>>).useFactory === 'function';
 }

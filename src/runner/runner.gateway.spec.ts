@@ -1,7 +1,7 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import type { IncomingMessage, Server } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
-import { Module, type INestApplication, type Type } from '@nestjs/common';
+import { Module, type INestApplication, type Type, type WebSocketAdapter } from '@nestjs/common';
 import { WsAdapter } from '@nestjs/platform-ws';
 import { Test } from '@nestjs/testing';
 import { afterEach, describe, expect, test } from '@jest/globals';
@@ -54,6 +54,17 @@ class WatchedHost extends LocalRunnerHost {
   async until(event: string): Promise<void> {
     while (!this.events.includes(event)) await new Promise<void>((resolve) => this.#changed.push(resolve));
   }
+}
+
+/** What an adapter for socket.io looks like to a gateway. */
+class ForeignAdapter implements WebSocketAdapter {
+  create(): unknown {
+    return new EventEmitter();
+  }
+  bindClientConnect(): void {}
+  bindMessageHandlers(): void {}
+  close(): void {}
+  dispose(): void {}
 }
 
 const apps: INestApplication[] = [];
@@ -374,6 +385,29 @@ describe('RunnerModule', () => {
     await expect(Test.createTestingModule({ imports: imports() as Type[] }).compile()).rejects.toThrow(
       'exactly once per application',
     );
+  });
+
+  test('does not start on an adapter for another protocol', async () => {
+    const module = await Test.createTestingModule({ imports: [RunnerModule.forRoot()] }).compile();
+    const app = module.createNestApplication({ logger: false });
+    app.useWebSocketAdapter(new ForeignAdapter());
+    await expect(app.init()).rejects.toThrow('app.useWebSocketAdapter(new RunnerWsAdapter(app)) before app.listen()');
+  });
+
+  test.each([
+    ['a factory that is missing', () => RunnerModule.forRootAsync({} as never), '"useFactory" is missing'],
+    [
+      'a host that is none',
+      () => RunnerModule.forRoot({ host: null as never }),
+      'RunnerModule: host: expected a class',
+    ],
+    [
+      'an authenticator that is none',
+      () => RunnerModule.forRoot({ authenticator: {} as never }),
+      'RunnerModule: authenticator: expected a class',
+    ],
+  ])('refuses %s', (_, register, message) => {
+    expect(register).toThrow(message);
   });
 
   test('does not start with a bad setting', async () => {

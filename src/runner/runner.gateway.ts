@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { Inject, Injectable, Logger, type BeforeApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable, Logger, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { WebSocketGateway, type OnGatewayConnection, type OnGatewayInit } from '@nestjs/websockets';
 import {
   CLOSE,
@@ -22,6 +22,7 @@ const REGISTRY_WITHIN_MS = 5_000;
 
 /** What the gateway uses of the server of `ws`. */
 export interface UpgradeServer {
+  handleUpgrade: unknown;
   readonly options: { verifyClient?: (info: { req: IncomingMessage }, answer: UpgradeAnswer) => void };
 }
 
@@ -30,11 +31,14 @@ export interface UpgradeServer {
  * shutdown. Everything else is the connection's.
  */
 @Injectable()
-export class RunnerGateway implements OnGatewayInit, OnGatewayConnection, BeforeApplicationShutdown, RunnerStatsSource {
+export class RunnerGateway
+  implements OnGatewayInit, OnModuleInit, OnGatewayConnection, BeforeApplicationShutdown, RunnerStatsSource
+{
   readonly #log = new Logger(RunnerGateway.name);
   readonly #guard: UpgradeGuard;
   readonly #connections = new Set<RunnerConnection>();
   #registrations = 0;
+  #isForeign = false;
   #draining: Promise<void> | undefined;
 
   constructor(
@@ -48,7 +52,18 @@ export class RunnerGateway implements OnGatewayInit, OnGatewayConnection, Before
 
   /** `ws` reads this option at each upgrade, so that an injected authenticator can stand in front of it. */
   afterInit(server: UpgradeServer): void {
+    this.#isForeign = typeof server.handleUpgrade !== 'function';
+    if (this.#isForeign) return;
     server.options.verifyClient = (info, answer) => this.#guard.verify(info.req, answer);
+  }
+
+  /** @throws {Error} when the application's WebSocket adapter is for another protocol, such as that of socket.io */
+  onModuleInit(): void {
+    if (!this.#isForeign) return;
+    throw new Error(
+      'RunnerModule: runners need an adapter for plain WebSockets: call ' +
+        'app.useWebSocketAdapter(new RunnerWsAdapter(app)) before app.listen(), or use the WsAdapter of @nestjs/platform-ws',
+    );
   }
 
   /** Synchronous up to the listeners: a frame that follows the handshake at once would be lost otherwise. */

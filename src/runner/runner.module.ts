@@ -1,7 +1,13 @@
 import { Module, Optional, type DynamicModule } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { DIAL_PATH, PROTOCOL_LIMITS, type ProtocolLimits } from '#libs/protocol';
-import { provideDefinition, provideSettings, type AsyncSettings, type SettingsInput } from '../common/index.js';
+import {
+  checkFactory,
+  provideDefinition,
+  provideSettings,
+  type AsyncSettings,
+  type SettingsInput,
+} from '../common/index.js';
 import { LocalRunnerHost } from './local-runner-host.js';
 import { RunnerAuthenticator } from './runner-authenticator.js';
 import { RunnerHost } from './runner-host.js';
@@ -37,6 +43,7 @@ export class RunnerModule {
   }
 
   static forRootAsync(options: RunnerModuleAsyncOptions): DynamicModule {
+    checkFactory('RunnerModule', options);
     const { path, host, authenticator, limits, imports, ...settings } = options;
     return compose({ path, host, authenticator, limits, imports }, settings);
   }
@@ -64,8 +71,8 @@ function compose(
         inject: [RunnerSettings],
         useFactory: (resolved: RunnerSettings) => protocolLimits(resolved, limits),
       },
-      provideDefinition(RunnerHost, host),
-      provideDefinition(RunnerAuthenticator, authenticator),
+      provideDefinition('RunnerModule: host', RunnerHost, host),
+      provideDefinition('RunnerModule: authenticator', RunnerAuthenticator, authenticator),
       { provide: RunnerGateway, useClass: runnerGatewayAt(path) },
       { provide: RUNNER_STATS, useExisting: RunnerGateway },
     ],

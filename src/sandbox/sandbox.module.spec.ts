@@ -1,4 +1,4 @@
-import { Injectable, Module } from '@nestjs/common';
+import { Global, Injectable, Module } from '@nestjs/common';
 import { ConfigModule, ConfigService } from '@nestjs/config';
 import { Test } from '@nestjs/testing';
 import { afterEach, describe, expect, test } from '@jest/globals';
@@ -13,7 +13,8 @@ import {
   type SandboxInfo,
 } from '#libs/contract';
 import { SandboxModule } from './sandbox.module.js';
-import type { SandboxModuleOptions } from './sandbox.options.js';
+import type { AdapterDefinition, SandboxModuleAsyncOptions, SandboxModuleOptions } from './sandbox.options.js';
+import { SandboxTelemetry } from './sandbox-telemetry.js';
 import { SandboxService } from './sandbox.service.js';
 import { SandboxSettings } from './sandbox.settings.js';
 import { getSandboxAdapterToken } from './sandbox.tokens.js';
@@ -121,6 +122,52 @@ describe('SandboxModule', () => {
     );
   });
 
+  test.each<[given: unknown, said: string]>([
+    [undefined, 'not undefined, which a class is when its file and the one of the module import each other'],
+    [null, 'not null'],
+    ['fake', 'not a string'],
+    [{ useclass: IdleAdapter }, 'not an object with useclass'],
+  ])('refuses the definition %p', (given, said) => {
+    expect(() => SandboxModule.forRoot({ adapters: { idle: given as AdapterDefinition } })).toThrow(
+      `SandboxModule: adapters.idle: expected a class, { useExisting }, { useValue } or { useFactory }, ${said}`,
+    );
+  });
+
+  test('refuses forRootAsync without a factory', () => {
+    for (const options of [{}, { useClass: IdleAdapter }, undefined] as unknown as SandboxModuleAsyncOptions[]) {
+      expect(() => SandboxModule.forRootAsync(options)).toThrow('"useFactory" is missing');
+    }
+  });
+
+  test('cannot be imported bare, except where it is global', async () => {
+    const compile = (imports: NonNullable<Parameters<typeof Module>[0]['imports']>): Promise<unknown> =>
+      Test.createTestingModule({ imports }).compile();
+    await expect(compile([SandboxModule])).rejects.toThrow('import SandboxModule.forRoot() or forRootAsync()');
+    await expect(compile([SandboxModule, SandboxModule.forRoot()])).rejects.toThrow('isGlobal: true');
+    await expect(compile([SandboxModule, SandboxModule.forRoot({ isGlobal: true })])).resolves.toBeDefined();
+  });
+
+  test('lets the telemetry that another module makes global see every call', async () => {
+    const seen: unknown[] = [];
+    class RecordingTelemetry extends SandboxTelemetry {
+      override observe(call: object): void {
+        seen.push(call);
+      }
+    }
+    @Global()
+    @Module({ providers: [{ provide: SandboxTelemetry, useClass: RecordingTelemetry }], exports: [SandboxTelemetry] })
+    class TelemetryModule {}
+    const app = await Test.createTestingModule({
+      imports: [SandboxModule.forRoot({ adapters: { one: IdleAdapter, two: IdleAdapter } }), TelemetryModule],
+    }).compile();
+    await app.get(SandboxService).listAllNames('one');
+    await app.get<SandboxAdapter>(getSandboxAdapterToken('two')).create('x');
+    expect(seen).toEqual([
+      { provider: 'one', operation: 'listAllNames' },
+      { provider: 'two', operation: 'create' },
+    ]);
+  });
+
   test('is global only when asked', async () => {
     @Module({ providers: [{ provide: 'user', inject: [SandboxService], useFactory: (s: SandboxService) => s }] })
     class UserModule {}
@@ -137,6 +184,19 @@ describe('the settings of SandboxModule', () => {
     process.env['SANDBOX_RETRY_BASE_MS'] = '40';
     expect((await settingsWith({ retryBaseMs: null })).retryBaseMs).toBe(40);
     expect((await settingsWith({ retryBaseMs: 7 })).retryBaseMs).toBe(7);
+  });
+
+  test.each([undefined, null, {}])('are the defaults when a factory gives %p', async (given) => {
+    const app = await Test.createTestingModule({
+      imports: [SandboxModule.forRootAsync({ useFactory: () => given as object })],
+    }).compile();
+    expect(app.get(SandboxSettings).retryBaseMs).toBe(250);
+  });
+
+  test('keep the application from starting when their factory fails', async () => {
+    const useFactory = (): Promise<never> => Promise.reject(new Error('no vault'));
+    const compiled = Test.createTestingModule({ imports: [SandboxModule.forRootAsync({ useFactory })] }).compile();
+    await expect(compiled).rejects.toThrow('no vault');
   });
 
   test('can come from a factory, beside a ConfigModule of the host', async () => {

@@ -1,6 +1,12 @@
-import { Module, type DynamicModule } from '@nestjs/common';
+import { Module, Optional, type DynamicModule } from '@nestjs/common';
 import type { SandboxAdapter } from '#libs/contract';
-import { provideDefinition, provideSettings, type AsyncSettings, type SettingsInput } from '../common/index.js';
+import {
+  checkFactory,
+  provideDefinition,
+  provideSettings,
+  type AsyncSettings,
+  type SettingsInput,
+} from '../common/index.js';
 import { AdapterRegistry } from './adapter-registry.js';
 import type { SandboxModuleAsyncOptions, SandboxModuleOptions, SandboxModuleStatic } from './sandbox.options.js';
 import { SandboxTelemetry } from './sandbox-telemetry.js';
@@ -11,11 +17,22 @@ import { getSandboxAdapterToken } from './sandbox.tokens.js';
 /** Provides {@link SandboxService} over a fixed map of adapters. */
 @Module({})
 export class SandboxModule {
+  constructor(@Optional() service?: SandboxService) {
+    if (service === undefined) {
+      throw new Error(
+        'SandboxModule: import SandboxModule.forRoot() or forRootAsync(); to use its service in several modules, ' +
+          'import it once with isGlobal: true, or from a module that exports it',
+      );
+    }
+  }
+
   static forRoot({ adapters, isGlobal, imports, ...settings }: SandboxModuleOptions = {}): DynamicModule {
     return compose({ adapters, isGlobal, imports }, settings);
   }
 
-  static forRootAsync({ adapters, isGlobal, imports, ...settings }: SandboxModuleAsyncOptions): DynamicModule {
+  static forRootAsync(options: SandboxModuleAsyncOptions): DynamicModule {
+    checkFactory('SandboxModule', options);
+    const { adapters, isGlobal, imports, ...settings } = options;
     return compose({ adapters, isGlobal, imports }, settings);
   }
 }
@@ -32,7 +49,9 @@ function compose(
     imports: [...imports, ...settings.imports],
     providers: [
       ...settings.providers,
-      ...Object.entries(adapters).map(([tag, adapter]) => provideDefinition(getSandboxAdapterToken(tag), adapter)),
+      ...Object.entries(adapters).map(([tag, adapter]) =>
+        provideDefinition(`SandboxModule: adapters.${tag}`, getSandboxAdapterToken(tag), adapter),
+      ),
       {
         provide: AdapterRegistry,
         inject: [{ token: SandboxTelemetry, optional: true }, ...tags.map(getSandboxAdapterToken)],
