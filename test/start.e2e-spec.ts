@@ -86,6 +86,14 @@ describe('npm start -- --run', () => {
     await allGone(marker, 1_000);
   });
 
+  test('SIGTERM to npm alone ends it as well', async () => {
+    await using start = await StartProcess.launch('echo here; exec cat', { via: 'npm' });
+    await once(start.child.stdout, 'data');
+    start.child.kill('SIGTERM');
+    expect(await start.read().code()).toBe(143);
+    expect(await start.left()).toEqual(NOTHING);
+  });
+
   test('killed outright, it takes its daemon and what that ran with it', async () => {
     const marker = sleepMarker();
     await using start = await StartProcess.launch('read s; setsid sleep $s & sleep $s');
