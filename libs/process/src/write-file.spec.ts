@@ -51,6 +51,12 @@ describe('a file of a sandbox', () => {
     expect(readFileSync(join(box, 'abs'))).toEqual(data);
   });
 
+  test('is refused by a path that is longer than any program could open', async () => {
+    const refused = writeSandboxFile(box, `${'a/'.repeat(2_048)}f`, data);
+    await expect(refused).rejects.toMatchObject({ code: 'invalid', detail: 'argument', effect: 'none' });
+    expect(readdirSync(box)).toEqual([]);
+  });
+
   test.each(['../x', '/etc/x', '/home/spriteful/x', '~/../x', '/home/sprite/../x', 'a/../../x', '~root/../../x'])(
     'is refused by the path %s',
     async (path) => {

@@ -6,6 +6,8 @@ import { errnoOf, invalidArgument, systemError } from './errors.js';
 import { sandboxPath } from './sandbox-path.js';
 
 const DEFAULT_MODE = 0o644;
+/** Bytes: no program could open what lies at a longer one. */
+const LONGEST_PATH = 4_096;
 
 /**
  * Writes a file of a sandbox whole or not at all. Without `mode` an existing file keeps its own and a new one gets
@@ -30,6 +32,7 @@ export async function writeSandboxFile(sandbox: string, path: string, data: Uint
 
 function checkFile(path: string, mode: number | undefined): void {
   if (path === '' || path.includes('\0')) throw invalidArgument('path: is empty or holds NUL');
+  if (Buffer.byteLength(path) > LONGEST_PATH) throw invalidArgument(`path: is longer than ${LONGEST_PATH} bytes`);
   if (path.endsWith('/')) throw invalidArgument('path: names a directory');
   // setuid, setgid and sticky bits are not for files that arrive from elsewhere.
   if (mode !== undefined && !(Number.isInteger(mode) && mode >= 0 && mode <= 0o777)) {
