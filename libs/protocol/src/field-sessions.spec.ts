@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { connectPeer, recordingSink, turns, type RecordingSink } from '#libs/testing';
+import { connectPeer, recordingSink, turns, type RecordingSink, type ScriptedPeer } from '#libs/testing';
 import type { ProtocolLimits } from './limits.js';
 import type { RunnerSession } from './link.js';
 
@@ -90,6 +90,39 @@ describe('a daemon without offsets', () => {
     peer.out('stdout', 's-1', 'abcd', { replay_for: request.id });
     peer.exit('s-1', 0, { replay_for: request.id });
     expect(sink.seen).toEqual([out(0, 'abcd'), ['exit', 0]]);
+  });
+
+  test.each<[string, (peer: ScriptedPeer) => void]>([
+    ['output', (peer) => peer.out('stdout', 's-1', 'ab')],
+    ['an exit', (peer) => peer.exit('s-1', 0)],
+  ])('%s before the reply to its spawn that no replay repeats is missing', async (_case, say) => {
+    const { clock, peer, connection } = fieldDaemon();
+    const sink = recordingSink();
+    const opening = connection.open('spawn', SPAWN, sink);
+    const request = peer.last;
+    say(peer);
+    peer.ok(request, { session_id: 's-1' });
+    await opening;
+    peer.out('stdout', 's-1', 'cd');
+    peer.exit('s-1', 0);
+    clock.advance(1_000);
+    expect(sink.seen).toEqual([['provider', 'stream_gap']]);
+    expect(peer.last.op).toBe('detach');
+    peer.ok(peer.last);
+    await turns();
+    expect(connection.stats()).toMatchObject({ sessions: 0, timers: 0 });
+  });
+
+  test('a session that said all before the reply to its spawn does not hang', async () => {
+    const { clock, peer, connection } = fieldDaemon();
+    const sink = recordingSink();
+    const opening = connection.open('spawn', SPAWN, sink);
+    const request = peer.last;
+    peer.exit('s-1', 0);
+    peer.ok(request, { session_id: 's-1' });
+    await opening;
+    clock.advance(1_000);
+    expect(sink.seen).toEqual([['provider', 'stream_gap']]);
   });
 
   test('a live frame before the replay of an attach is part of it', async () => {

@@ -7,7 +7,7 @@ import type { ProtocolLimits } from './limits.js';
 import { aborted, disconnected, malformedFrame, malformedReply, refused, streamGap } from './link-errors.js';
 import type { RequestOptions, SessionExit, SessionSink } from './link.js';
 import type { Call, PendingRequests } from './pending-requests.js';
-import { CountedOrder, OffsetOrder, type SessionOrder } from './session-order.js';
+import { CountedOrder, OffsetOrder, type Origin, type SessionOrder } from './session-order.js';
 import { SessionStdin } from './session-stdin.js';
 import type { SocketPause } from './socket-pause.js';
 import { Subscriber, type OutputStream, type QueueMarks, type SubscriberOwner } from './subscriber.js';
@@ -43,13 +43,13 @@ export class SessionEntry implements SubscriberOwner {
     readonly id: string,
     name: string,
     private readonly context: SessionContext,
-    fromStart: boolean,
+    origin: Origin,
   ) {
     const { native, requests, clock, pause } = context;
     const deliver = this.deliver.bind(this);
     this.order = native
       ? new OffsetOrder(deliver, this.subscribers)
-      : new CountedOrder(deliver, this.subscribers, clock, pause, fromStart);
+      : new CountedOrder(deliver, this.subscribers, clock, pause, origin);
     const onIdle = (): void => this.forgetIfIdle();
     const first = new Lane(onIdle);
     // A write may wait for the process to read: where the daemon takes both at once, attaching does not wait for it.

@@ -64,6 +64,9 @@ const HOLD_BYTES = 1024 * 1024;
 /** Replays of one session that can be under way at once. */
 const REPLAYS = 1_024;
 
+/** How this connection came to a session: by its start, by a start of which it missed something, or by joining. */
+export type Origin = 'started' | 'missed' | 'joined';
+
 type Held = { readonly stream: OutputStream; readonly data: Uint8Array } | { readonly tell: () => void };
 
 /**
@@ -82,16 +85,19 @@ export class CountedOrder implements SessionOrder {
   private replayedAt = 0;
   private cancelHold: (() => void) | undefined;
 
+  /** Events came before anybody listened: without a replay nothing is known, not even whether it has ended. */
+  private missed: boolean;
+
   constructor(
     private readonly deliver: Deliver,
     private readonly subscribers: ReadonlySet<Subscriber>,
     private readonly clock: Clock,
     /** While the socket is not read, a replay may wait on it. */
     private readonly pause: Pick<SocketPause, 'phase'>,
-    /** A session that this connection has started begins at 0. */
-    fromStart: boolean,
+    origin: Origin,
   ) {
-    if (fromStart) this.live = { stdout: 0, stderr: 0 };
+    if (origin === 'started') this.live = { stdout: 0, stderr: 0 };
+    this.missed = origin === 'missed';
   }
 
   get end(): StreamOffsets {
@@ -117,6 +123,7 @@ export class CountedOrder implements SessionOrder {
 
   begun(tag: number): void {
     this.replayed.remember(tag, { stdout: 0, stderr: 0 });
+    if (this.missed && !this.live && !this.cancelHold) this.awaitReplay();
   }
 
   replayEnded(): void {
@@ -125,6 +132,7 @@ export class CountedOrder implements SessionOrder {
 
   detached(): void {
     this.live = undefined;
+    this.missed = false;
     this.replayed.clear();
     this.dropHeld();
   }
@@ -171,6 +179,10 @@ export class CountedOrder implements SessionOrder {
 
   /** All that was held came before the replay that followed, so it is the end of it; without one, the beginning. */
   private placeHeld(): void {
+    if (this.missed && !this.live) {
+      this.dropHeld();
+      return this.failAll('what came before the reply to the spawn was not repeated');
+    }
     if (this.held.length === 0) return;
     const { held, heldBytes } = this;
     this.dropHeld();
@@ -180,15 +192,15 @@ export class CountedOrder implements SessionOrder {
       this.live = { stdout: 0, stderr: 0 };
       for (const subscriber of this.subscribers) this.assumed.add(subscriber);
     }
-    if (this.live.stdout < 0 || this.live.stderr < 0) {
-      for (const subscriber of this.subscribers)
-        subscriber.fail(streamGap('a replay is shorter than what came before'));
-      return;
-    }
+    if (this.live.stdout < 0 || this.live.stderr < 0) return this.failAll('a replay is shorter than what came before');
     for (const event of held) {
       if ('tell' in event) event.tell();
       else this.next(event.stream, event.data);
     }
+  }
+
+  private failAll(why: string): void {
+    for (const subscriber of this.subscribers) subscriber.fail(streamGap(why));
   }
 
   private dropHeld(): void {

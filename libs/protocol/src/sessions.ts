@@ -4,6 +4,7 @@ import { IdMemory } from './id-memory.js';
 import { aborted, malformedReply } from './link-errors.js';
 import type { RequestOptions, RunnerSession, SessionExit, SessionSink } from './link.js';
 import { SessionEntry, type SessionContext } from './session-entry.js';
+import type { Origin } from './session-order.js';
 import { Subscription } from './subscription.js';
 import type { Subscriber } from './subscriber.js';
 import type { EventBody, RequestBody } from './table.js';
@@ -62,7 +63,7 @@ export class Sessions {
         ...options,
         accept: ({ sessionId }, tag) => {
           if (this.entries.has(sessionId)) throw malformedReply('spawn', 'result.session_id: is of another session');
-          const entry = this.enter(sessionId, body.name, !this.early.has(sessionId));
+          const entry = this.enter(sessionId, body.name, this.early.has(sessionId) ? 'missed' : 'started');
           return { entry, subscriber: entry.started(sink, tag) };
         },
         late: ({ sessionId }) => this.abandoned(sessionId, body.name),
@@ -73,7 +74,7 @@ export class Sessions {
 
   async attach(body: RequestBody<'attach'>, sink: SessionSink, options: RequestOptions): Promise<RunnerSession> {
     return this.open(body.name, options, async () => {
-      const entry = this.entries.get(body.sessionId) ?? this.enter(body.sessionId, body.name, false);
+      const entry = this.entries.get(body.sessionId) ?? this.enter(body.sessionId, body.name, 'joined');
       return { entry, subscriber: await entry.attach(body, sink, options) };
     });
   }
@@ -121,8 +122,8 @@ export class Sessions {
     }
   }
 
-  private enter(sessionId: string, name: string, fromStart: boolean): SessionEntry {
-    const entry = new SessionEntry(sessionId, name, this.context, fromStart);
+  private enter(sessionId: string, name: string, origin: Origin): SessionEntry {
+    const entry = new SessionEntry(sessionId, name, this.context, origin);
     this.entries.set(sessionId, entry);
     this.past.forget(sessionId);
     this.early.forget(sessionId);
@@ -130,7 +131,7 @@ export class Sessions {
   }
 
   private abandoned(sessionId: string, name: string): void {
-    (this.entries.get(sessionId) ?? this.enter(sessionId, name, false)).abandoned();
+    (this.entries.get(sessionId) ?? this.enter(sessionId, name, 'joined')).abandoned();
   }
 
   private forget(entry: SessionEntry): void {
