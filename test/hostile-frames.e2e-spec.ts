@@ -285,6 +285,29 @@ describe('a hostile daemon', () => {
     expect(await served()).toBe('fine');
   });
 
+  test('replies that come together with the exit are replies all the same', async () => {
+    for (const id of ['one', 'two', 'three', 'four', 'five']) {
+      const { command, seen } = await spawned(id);
+      const write = refusal(command.writeStdin('x'));
+      const request = await daemon.next('stdin');
+      daemon.sendTogether({ id: request.id, ok: true, result: {} }, { stream: 'exit', session_id: id, code: 3 });
+      expect([await write, (await seen).exit]).toEqual([{ resolved: undefined }, { exitCode: 3 }]);
+    }
+  });
+
+  test('spawn, output and exit that come in one piece are all delivered', async () => {
+    const spawning = app.sandboxes.spawn(handle, 'x', []);
+    const request = await daemon.next('spawn');
+    daemon.sendTogether(
+      { id: request.id, ok: true, result: { session_id: 'quick' } },
+      { stream: 'stdout', session_id: 'quick', data: base64('out') },
+      { stream: 'stderr', session_id: 'quick', data: base64('err') },
+      { stream: 'exit', session_id: 'quick', code: 3 },
+    );
+    const { stdout, stderr, exit } = await collect(await spawning);
+    expect([stdout.toString(), stderr.toString(), exit]).toEqual(['out', 'err', { exitCode: 3 }]);
+  });
+
   test('a reply that comes twice answers once', async () => {
     const call = app.sandboxes.exec(handle, 'x', []);
     const request = await daemon.next('exec');

@@ -214,8 +214,9 @@ describe('stdin', () => {
 
   test('what can no longer be written is refused by name', async () => {
     const closed = await app.sandboxes.spawn(handle, 'cat', [], { stdin: true });
-    await closed.closeStdin();
+    const closing = closed.closeStdin();
     expect(await refusal(closed.writeStdin('x'))).toEqual({ code: 'invalid', detail: 'stdin_closed', effect: 'none' });
+    await closing;
     expect(await closed.drain()).toEqual({ exitCode: 0 });
     await closed.closeStdin();
 

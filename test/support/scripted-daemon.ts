@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { WebSocket } from 'ws';
 import { Inbox } from './inbox.js';
 import { settles } from './until.js';
@@ -88,6 +89,14 @@ export class ScriptedDaemon {
 
   sendBinary(data: Uint8Array): void {
     this.socket.send(data, { binary: true });
+  }
+
+  /** Sends frames in one piece, so that they arrive in one turn. */
+  sendTogether(...frames: unknown[]): void {
+    const { _socket: transport } = this.socket as unknown as { _socket: Socket };
+    transport.cork();
+    for (const frame of frames) this.send(frame);
+    transport.uncork();
   }
 
   ok(request: ScriptedRequest, result: unknown = {}): void {
