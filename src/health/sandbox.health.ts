@@ -9,6 +9,7 @@ import { TimeoutError, within } from './within.js';
 
 const DEFAULTS = { timeoutMs: 5_000 } as const;
 
+/** Of {@link SandboxHealthIndicator.isHealthy}. */
 export interface SandboxHealthOptions {
   /**
    * Providers to ask for the names of their sandboxes: it proves that they can be reached and take the credential.

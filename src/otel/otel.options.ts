@@ -1,5 +1,6 @@
 import type { Attributes, MeterProvider, TracerProvider } from '@opentelemetry/api';
 
+/** Of `SandboxOpenTelemetryModule.forRoot`. */
 export interface SandboxOpenTelemetryOptions {
   /** @default the global one */
   readonly tracerProvider?: TracerProvider;

@@ -34,4 +34,5 @@ export const SANDBOX_OPERATIONS = {
   hostPath: { readOnly: true },
 } as const satisfies Record<string, OperationTraits>;
 
+/** The name of a call, as errors and observers have it. */
 export type SandboxOperation = keyof typeof SANDBOX_OPERATIONS;

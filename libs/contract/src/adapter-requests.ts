@@ -5,6 +5,7 @@ import type { EnvPair } from './process-checks.js';
 
 // What the protected methods of an adapter are given: checked, with every default filled in.
 
+/** What an adapter is given of every process. */
 export interface ProcessRequest extends CallOptions {
   readonly cmd: string;
   readonly args: readonly string[];
@@ -13,6 +14,7 @@ export interface ProcessRequest extends CallOptions {
   readonly dir?: string;
 }
 
+/** What `doExec` is given. */
 export interface ExecRequest extends ProcessRequest {
   /** `performance.now()` when the call came in: `timeoutMs` counts from here. */
   readonly startedAtMs: number;
@@ -25,6 +27,7 @@ export interface ExecRequest extends ProcessRequest {
   readonly stdin?: ByteSource;
 }
 
+/** What `doSpawn` is given. */
 export interface SpawnRequest extends ProcessRequest {
   readonly stdin: boolean;
   /** `undefined`: no terminal. */
@@ -32,12 +35,14 @@ export interface SpawnRequest extends ProcessRequest {
   readonly detachable: boolean;
 }
 
+/** What `doAttach` is given. */
 export interface AttachRequest extends CallOptions {
   readonly sessionId: string;
   readonly from: StreamOffsets | 'now';
   readonly stdin: boolean;
 }
 
+/** What `doTerminateSession` is given. */
 export interface TerminateRequest extends CallOptions {
   readonly sessionId: string;
   /** Grace between TERM and KILL. */
@@ -45,6 +50,7 @@ export interface TerminateRequest extends CallOptions {
   readonly mode: 'graceful' | 'force';
 }
 
+/** What `doWriteFile` is given. */
 export interface WriteFileRequest extends CallOptions {
   readonly path: string;
   /** Iterated at most once, by the adapter. */

@@ -9,6 +9,7 @@ import { SandboxError } from './sandbox-error.js';
 /** The longest time that Node's timers can wait, in milliseconds. */
 export const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
+/** The error for an argument that is malformed: nothing was done. */
 export function invalidArgument(message: string): SandboxError {
   return new SandboxError('invalid', { detail: 'argument', effect: 'none', message });
 }
@@ -20,6 +21,7 @@ export function checkText(argument: string, value: unknown): string {
   return checkWellFormed(argument, value);
 }
 
+/** As `checkText`, and not empty. */
 export function checkNonEmptyText(argument: string, value: unknown): string {
   const text = checkText(argument, value);
   if (text === '') throw invalidArgument(`${argument}: must not be empty`);
@@ -32,18 +34,20 @@ export function checkWellFormed(argument: string, value: string): string {
   return value;
 }
 
+/** A safe integer from `min` to `max`. */
 export function checkInteger(argument: string, value: unknown, min: number, max: number): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max) return value;
   throw invalidArgument(`${argument}: expected an integer from ${min} to ${max}, got ${kindOf(value)}`);
 }
 
-/** @default false */
+/** A boolean or nothing. @default false */
 export function checkFlag(argument: string, value: unknown): boolean {
   if (value === undefined) return false;
   if (typeof value !== 'boolean') throw invalidArgument(`${argument}: expected true or false, got ${kindOf(value)}`);
   return value;
 }
 
+/** How long a call may take, in milliseconds. */
 export function checkTimeoutMs(value: unknown): number {
   return checkInteger('timeoutMs', value, 1, MAX_TIMEOUT_MS);
 }
@@ -59,21 +63,25 @@ export function checkMode(value: unknown): number {
   throw invalidArgument(`mode: expected an integer from 0 to 0o777, got ${kindOf(value)}`);
 }
 
+/** A limit of output. */
 export function checkMaxOutputBytes(value: unknown): number {
   return checkInteger('maxOutputBytes', value, 1, constants.MAX_LENGTH);
 }
 
+/** A TCP port. */
 export function checkPort(value: unknown): number {
   return checkInteger('port', value, 1, 65_535);
 }
 
 const SESSION_ID = /^[A-Za-z0-9_-]{1,256}$/;
 
+/** 1–256 of `[A-Za-z0-9_-]`. */
 export function checkSessionId(value: unknown): string {
   if (typeof value === 'string' && SESSION_ID.test(value)) return value;
   throw invalidArgument('sessionId: expected 1 to 256 characters of A-Z, a-z, 0-9, _ and -');
 }
 
+/** Columns and rows. */
 export function checkTerminalSize(argument: string, value: unknown): TerminalSize {
   const { cols, rows } = checkObject(argument, value);
   return {
@@ -82,6 +90,7 @@ export function checkTerminalSize(argument: string, value: unknown): TerminalSiz
   };
 }
 
+/** A list of what may be reached, perhaps empty. */
 export function checkNetworkPolicy(value: unknown): NetworkPolicy {
   const { allow } = checkObject('policy', value);
   if (!Array.isArray(allow)) throw invalidArgument(`policy.allow: expected an array of hosts, got ${kindOf(allow)}`);
@@ -103,6 +112,7 @@ export function checkObject(argument: string, value: unknown): Record<string, un
   return value as Record<string, unknown>;
 }
 
+/** An AbortSignal or nothing. */
 export function checkSignal(value: unknown): AbortSignal | undefined {
   if (value === undefined || value === null) return undefined;
   const signal = value as AbortSignal;

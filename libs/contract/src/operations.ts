@@ -21,6 +21,7 @@ export interface SandboxInfo {
   readonly raw: unknown;
 }
 
+/** What every process can be started with. */
 export interface ProcessOptions extends CallOptions {
   /** Variables set on top of the sandbox's own environment. */
   readonly env?: Readonly<Record<string, string>>;
@@ -28,6 +29,7 @@ export interface ProcessOptions extends CallOptions {
   readonly dir?: string;
 }
 
+/** Of `exec`. */
 export interface ExecOptions extends ProcessOptions {
   /**
    * Milliseconds until the process group gets TERM, and KILL 2 s later; the call then rejects `unavailable` /
@@ -42,6 +44,7 @@ export interface ExecOptions extends ProcessOptions {
   readonly stdin?: FileContent;
 }
 
+/** Of `spawn`. */
 export interface SpawnOptions extends ProcessOptions {
   /** Open stdin for `writeStdin`; otherwise the process reads /dev/null. @default false */
   readonly stdin?: boolean;
@@ -51,6 +54,7 @@ export interface SpawnOptions extends ProcessOptions {
   readonly detachable?: boolean;
 }
 
+/** Of `attach`. */
 export interface AttachOptions extends CallOptions {
   /** Where to begin, per stream; `now` skips what was written before. @default the beginning of both */
   readonly from?: Partial<StreamOffsets> | 'now';
@@ -58,11 +62,13 @@ export interface AttachOptions extends CallOptions {
   readonly stdin?: boolean;
 }
 
+/** Of `writeFile`. */
 export interface WriteFileOptions extends CallOptions {
   /** Permission bits 0–0o777, set whatever the umask. @default 0o644 for a new file, an existing one keeps its own */
   readonly mode?: number;
 }
 
+/** Of `terminateSession`. */
 export interface TerminateOptions extends CallOptions {
   /** Grace between TERM and KILL in milliseconds, 1–30 000. @default 10 000 */
   readonly timeoutMs?: number;
@@ -79,6 +85,7 @@ export interface SandboxSession {
   readonly tty: boolean;
 }
 
+/** What `statFile` says of a file. */
 export interface FileStat {
   readonly type: 'file' | 'directory' | 'symlink' | 'other';
   readonly size: number;
@@ -86,6 +93,7 @@ export interface FileStat {
   readonly modifiedAt: Date;
 }
 
+/** One entry of `listFiles`. */
 export interface FileEntry extends FileStat {
   readonly name: string;
 }
@@ -95,6 +103,7 @@ export interface NetworkPolicy {
   readonly allow: readonly string[];
 }
 
+/** A state of the disk that was kept. */
 export interface Checkpoint {
   readonly id: string;
 }

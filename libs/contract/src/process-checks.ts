@@ -6,7 +6,7 @@ export type EnvPair = readonly [name: string, value: string];
 const PLAIN_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const NO_ENV: readonly EnvPair[] = Object.freeze([]);
 
-/** @throws {SandboxError} `invalid` / `argument` */
+/** A program and its arguments. @throws {SandboxError} `invalid` / `argument` */
 export function checkCommand(cmd: unknown, args: unknown): { cmd: string; args: readonly string[] } {
   const program = checkNonEmptyText('cmd', cmd);
   if (args === undefined) return { cmd: program, args: [] };

@@ -4,6 +4,7 @@ import type { RequestBody, RequestOp, ResultOf } from './table.js';
 /** Why a link is closed from the platform's side: close codes 4404, 4409 and 1001. */
 export type CloseReason = 'runner_deleted' | 'replaced' | 'drain';
 
+/** Of one request to a runner. */
 export interface RequestOptions extends CallOptions {
   /** Milliseconds until `unavailable` / `runner_timeout`; `null` waits as long as the socket lives. @default 30 000 */
   readonly timeoutMs?: number | null;

@@ -127,8 +127,11 @@ export const DIAL = {
 /** Where a daemon dials, below the platform's base URL. */
 export const DIAL_PATH = '/api/runners/ws';
 
+/** The name of a request. */
 export type RequestOp = keyof typeof REQUESTS;
+/** What a request says, with bytes as bytes. */
 export type RequestBody<Op extends RequestOp> = Typed<(typeof REQUESTS)[Op]['body']>;
+/** What its reply says. */
 export type ResultOf<Op extends RequestOp> = Typed<(typeof REQUESTS)[Op]['result']>;
 export type EventName = keyof typeof EVENTS;
 export type EventBody<Name extends EventName> = Typed<(typeof EVENTS)[Name]>;

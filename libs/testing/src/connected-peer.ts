@@ -53,6 +53,7 @@ export class RecordingRegistry implements RunnerRegistry {
   }
 }
 
+/** What the connection of {@link connectPeer} is given. */
 export interface PeerOptions {
   /** Absent: a daemon of another make. */
   readonly instance?: string;
@@ -83,6 +84,7 @@ export function connectPeer({
   return { clock, peer, registry, connection, log };
 }
 
+/** A sink and what it was given. */
 export interface RecordingSink extends SessionSink {
   /** `[stream, offset, text]`, `['exit', code]` or `[code, detail]`. */
   readonly seen: unknown[];

@@ -9,6 +9,7 @@ import {
   type SocketListener,
 } from '#libs/protocol';
 
+/** Where a daemon dials to. */
 export interface DialTarget {
   /** Base URL of the platform, http or https. */
   readonly url: string;

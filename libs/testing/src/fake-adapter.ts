@@ -46,6 +46,7 @@ export const FAKE_CAPABILITIES: ReadonlySet<SandboxCapability> = new Set<Sandbox
   'files',
 ]);
 
+/** What a {@link FakeAdapter} is and can do. */
 export interface FakeAdapterOptions extends FakeMachineOptions {
   /** The provider's tag, unless a module binds another. @default 'fake' */
   readonly tag?: string;

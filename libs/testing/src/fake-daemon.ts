@@ -16,6 +16,7 @@ import { FakeMachine, type FakeMachineOptions } from './fake-machine.js';
 import { loopback, type LoopbackSocket } from './loopback.js';
 import { SilentSocket } from './silent-socket.js';
 
+/** What a {@link FakeDaemon} is and has. */
 export interface FakeDaemonOptions extends FakeMachineOptions {
   /** The runner's name for people. @default 'fake' */
   readonly name?: string;

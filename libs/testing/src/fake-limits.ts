@@ -17,6 +17,7 @@ export interface FakeLimits {
   readonly finishedSessions: number;
 }
 
+/** What a fake keeps to unless told otherwise. */
 export const FAKE_LIMITS: FakeLimits = Object.freeze({
   windowBytes: 64 * KiB,
   frameBytes: 64 * KiB,

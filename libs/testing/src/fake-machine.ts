@@ -5,6 +5,7 @@ import { FakeSandbox, type FakeMachineContext, type FakeScript } from './fake-sa
 import { wordsOf } from './instruction.js';
 import type { ScriptedSession } from './scripted-session.js';
 
+/** What fakes share: a clock, a script, limits. */
 export interface FakeMachineOptions {
   /** Dates count from the Unix epoch on a clock that is given. @default systemClock */
   readonly clock?: Clock;

@@ -4,6 +4,7 @@ import { offline } from './fake-errors.js';
 /** Operations that can be told to fail. */
 export type FaultyOperation = Exclude<SandboxOperation, 'capabilitiesOf'>;
 
+/** When and how often a call fails. */
 export interface FaultOptions {
   /** `after`: the call does its work and its answer is lost. Give the error effect `unknown` then. @default 'before' */
   readonly when?: 'before' | 'after';

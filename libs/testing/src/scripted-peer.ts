@@ -1,5 +1,6 @@
 import type { Socket, SocketListener } from '#libs/protocol';
 
+/** A request as it stood on the wire. */
 export interface SentRequest {
   readonly id: number;
   readonly op: string;
