@@ -1,3 +1,13 @@
+export type {
+  CloseReason,
+  RequestBody,
+  RequestOp,
+  RequestOptions,
+  ResultOf,
+  RunnerLink,
+  RunnerSession,
+  SessionSink,
+} from '#libs/protocol';
 export { LocalRunnerHost } from './local-runner-host.js';
 export { parseRunnerSandboxName, runnerSandboxName } from './names.js';
 export { RunnerAdapter } from './runner.adapter.js';
