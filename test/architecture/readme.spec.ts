@@ -1,13 +1,14 @@
-import { resolve } from 'node:path';
+import { basename, posix, resolve } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import ts from 'typescript';
+import { pages, snippets, type Snippet } from '../support/snippets.js';
 import { repositoryFiles } from './files.js';
 
-/** What the compiler says of TypeScript that stands in a text, as if each piece were a file of this repository. */
-function compile(pieces: readonly string[]): string[] {
+/** What the compiler says of TypeScript that stands in a text, as if the pieces were files of this repository. */
+function compile(pieces: readonly Snippet[]): string[] {
   const tsconfig = JSON.parse(repositoryFiles().get('tsconfig.json') ?? '{}') as object;
   const { options } = ts.parseJsonConfigFileContent(tsconfig, ts.sys, resolve('.'));
-  const texts = new Map(pieces.map((text, index) => [resolve(`test/readme-${index + 1}.ts`), text]));
+  const texts = new Map(pieces.map(({ path, text }) => [resolve('test', basename(path)), text]));
   const real = ts.createCompilerHost(options);
   const host: ts.CompilerHost = {
     ...real,
@@ -21,29 +22,39 @@ function compile(pieces: readonly string[]): string[] {
   const program = ts.createProgram([...texts.keys()], { ...options, noEmit: true, incremental: false }, host);
   return [...texts.keys()].flatMap((path) =>
     ts.getPreEmitDiagnostics(program, program.getSourceFile(path)).map((found) => {
-      return `${path.replace(/.*readme-/, 'piece ')} ${ts.flattenDiagnosticMessageText(found.messageText, ' ')}`;
+      return `${basename(path)} ${ts.flattenDiagnosticMessageText(found.messageText, ' ')}`;
     }),
   );
 }
 
-describe('the README', () => {
-  const text = repositoryFiles().get('README.md') ?? '';
-  const pieces = [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, piece = '']) => piece);
+describe('the README and the guides', () => {
+  const texts = pages();
 
-  test('shows code that compiles against the sources', () => {
+  test('show code that compiles against the sources', () => {
+    const pieces = snippets(texts.values());
     expect(pieces.length).toBeGreaterThan(0);
     expect(compile(pieces)).toEqual([]);
   });
 
   test('code that uses what is not exported is found', () => {
-    expect(compile(["import { Nothing } from 'nestjs-sandbox';\nnew Nothing();"])).toEqual([
+    expect(compile([{ path: 'src/a.ts', text: "import { Nothing } from 'nestjs-sandbox';\nnew Nothing();" }])).toEqual([
       expect.stringContaining("has no exported member 'Nothing'"),
     ]);
   });
 
-  test('links only to files that are there', () => {
-    const links = [...text.matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, path = '']) => path);
+  test.each([
+    ['without a name', '```ts\nconst a = 1;\n```\n', 'does not begin with its name'],
+    ['of a name that another has', '```ts\n// src/a.ts\n```\n\n```ts\n// src/a.ts\n```\n', 'two blocks are src/a.ts'],
+  ])('a block %s is found', (_, page, message) => {
+    expect(() => snippets([page])).toThrow(message);
+  });
+
+  test('link only to files that are there', () => {
     const paths = [...repositoryFiles().keys()];
+    const links = [...texts].flatMap(([page, text]) =>
+      [...text.matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, path = '']) => posix.join(posix.dirname(page), path)),
+    );
+    expect(links.length).toBeGreaterThan(0);
     expect(links.filter((link) => !paths.some((path) => path === link || path.startsWith(`${link}/`)))).toEqual([]);
   });
 });
