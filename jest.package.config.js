@@ -1,0 +1,9 @@
+import base from './jest.config.js';
+
+/** @type {import('jest').Config} */
+export default {
+  ...base,
+  testMatch: ['<rootDir>/test/package/*.package-spec.ts'],
+  // Of an install over the network.
+  testTimeout: 300_000,
+};

@@ -1,0 +1,3 @@
+import { consumerTests } from './consumer-tests.js';
+
+consumerTests({ nest: 11, type: 'commonjs' });
