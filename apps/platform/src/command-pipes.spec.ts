@@ -33,10 +33,9 @@ function fixture(): Fixture {
 
 const out = (text: string, offset = 0): SandboxFrame => ({ type: 'stdout', data: Buffer.from(text), offset });
 const err = (text: string, offset = 0): SandboxFrame => ({ type: 'stderr', data: Buffer.from(text), offset });
-const failing = (): Writable =>
-  new Writable({
-    write: (_chunk, _encoding, callback) => callback(Object.assign(new Error('broken pipe'), { code: 'EPIPE' })),
-  });
+const errno = (code: string): Error => Object.assign(new Error('it failed'), { code });
+const failing = (code = 'EPIPE'): Writable =>
+  new Writable({ write: (_chunk, _encoding, callback) => callback(errno(code)) });
 
 describe('pipeCommand', () => {
   test('passes output through and gives the exit', async () => {
@@ -89,6 +88,27 @@ describe('pipeCommand', () => {
     stream.frame(out('a'));
     await expect(done).rejects.toBeInstanceOf(StdoutClosedError);
     expect(calls).toContain('stop');
+  });
+
+  test('says so when stdout is not closed but cannot be written', async () => {
+    const { stream, command } = fixture();
+    const pipes = { stdin: new PassThrough(), stdout: failing('ENOSPC'), stderr: new PassThrough() };
+    const done = pipeCommand(command, pipes);
+    stream.frame(out('a'));
+    await expect(done).rejects.toThrow(/^stdout could not be written: ENOSPC$/);
+    await expect(done).rejects.not.toBeInstanceOf(StdoutClosedError);
+  });
+
+  test('does not pass off stdin that cannot be read to its end as all of it', async () => {
+    const { command, written, calls } = fixture();
+    const stdin = new PassThrough();
+    const done = pipeCommand(command, { stdin, stdout: new PassThrough(), stderr: new PassThrough() });
+    stdin.write('one');
+    await new Promise(setImmediate);
+    stdin.destroy(errno('EIO'));
+    await expect(done).rejects.toThrow(/^stdin could not be read: EIO$/);
+    await new Promise(setImmediate);
+    expect([written, calls]).toEqual([['one'], []]);
   });
 
   test('goes on when stderr is closed', async () => {

@@ -6,6 +6,9 @@ export class StdoutClosedError extends Error {
   override readonly name = 'StdoutClosedError';
 }
 
+/** What a stream reports whose other end was closed, or that we closed ourselves. */
+const CLOSED = new Set(['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTROYED']);
+
 export interface Pipes {
   readonly stdin: Readable;
   readonly stdout: Writable;
@@ -17,24 +20,34 @@ export interface Pipes {
  * everything was written.
  *
  * @throws {StdoutClosedError} as soon as stdout is found closed; a closed stderr is ignored
+ * @throws {Error} when stdin cannot be read to its end or stdout cannot be written: neither may look complete
  */
 export async function pipeCommand(command: SandboxCommand, { stdin, stdout, stderr }: Pipes): Promise<Exit> {
   const ignore = (): void => {};
   stdout.on('error', ignore);
   stderr.on('error', ignore);
+  const unreadable = new Promise<never>((_resolve, reject) => {
+    stdin.once('error', (error) => reject(failure('stdin could not be read', error)));
+  });
   const input = feed(stdin, command);
-  try {
-    return await command.forEach(async ({ type, data }) => {
-      if (type === 'stderr') return write(stderr, data).catch(ignore);
-      return write(stdout, data).catch((error: unknown) => {
-        throw new StdoutClosedError('stdout is closed', { cause: error });
-      });
+  const output = command.forEach(async ({ type, data }) => {
+    if (type === 'stderr') return write(stderr, data).catch(ignore);
+    return write(stdout, data).catch((error: NodeJS.ErrnoException) => {
+      if (CLOSED.has(error.code ?? '')) throw new StdoutClosedError('stdout is closed', { cause: error });
+      throw failure('stdout could not be written', error);
     });
+  });
+  try {
+    return await Promise.race([output, unreadable]);
   } finally {
     // A terminal or an idle pipe would keep the process alive.
     stdin.destroy();
-    await input;
+    if (!stdin.errored) await input;
   }
+}
+
+function failure(what: string, error: NodeJS.ErrnoException): Error {
+  return new Error(`${what}: ${error.code ?? error.message}`, { cause: error });
 }
 
 /** Never rejects: that a command does not read its input is its own affair, as in a shell. */
@@ -42,8 +55,9 @@ async function feed(stdin: Readable, command: SandboxCommand): Promise<void> {
   try {
     for await (const chunk of stdin) await command.writeStdin(chunk as Uint8Array);
   } catch {
-    // exited, closed its stdin, detached, or our stdin was not readable
+    // It has exited, closed its stdin or was detached, or our stdin broke off.
   }
+  if (stdin.errored) return;
   await command.closeStdin().catch(() => {});
 }
 

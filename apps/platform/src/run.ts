@@ -24,7 +24,8 @@ export async function run(script: string): Promise<number> {
     const error: unknown = interruption.signal.aborted ? interruption.signal.reason : caught;
     if (error instanceof InterruptedError) return error.exitCode;
     if (error instanceof StdoutClosedError) return SIGPIPE_CODE;
-    report(error instanceof SandboxError ? `${error.code}: ${error.message}` : String(error));
+    const { message } = error as Error;
+    report(error instanceof SandboxError ? `${error.code}: ${message}` : message);
     return FAILED;
   }
 }
