@@ -18,7 +18,7 @@ interface PipeFrame {
 export class BarePipe {
   private constructor(private readonly client: WebSocket) {}
 
-  static async open(context: BenchmarkContext): Promise<BarePipe> {
+  static async open(context: BenchmarkContext, { nice = false } = {}): Promise<BarePipe> {
     const server = new WebSocketServer({ host: '127.0.0.1', port: 0, perMessageDeflate: false });
     context.defer('Closing the bare server', async () => {
       for (const socket of server.clients) socket.terminate();
@@ -26,7 +26,7 @@ export class BarePipe {
     });
     await once(server, 'listening');
     const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const program = Program.start(context, './bare-pipe-client.js', { args: [url] });
+    const program = Program.start(context, './bare-pipe-client.js', { args: [url], nice });
     const connected = once(server, 'connection') as Promise<[WebSocket]>;
     await program.next();
     return new BarePipe((await connected)[0]);

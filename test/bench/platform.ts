@@ -45,11 +45,12 @@ export async function startPlatform(runners: readonly Runner[]): Promise<Platfor
 export async function startRunners(
   context: BenchmarkContext,
   count: number,
+  { nice = false } = {},
 ): Promise<{ platform: Platform; handles: readonly SandboxHandle[] }> {
   const runners = mintRunners(count);
   const platform = await startPlatform(runners);
   context.defer('Closing the platform', () => platform.app.close());
-  const daemons = await Promise.all(runners.map(({ token }) => startDaemon(context, platform.url, token)));
+  const daemons = await Promise.all(runners.map(({ token }) => startDaemon(context, platform.url, token, nice)));
   await until(
     'every daemon is online',
     async () => {

@@ -10,6 +10,8 @@ export interface ProgramOptions {
   readonly execArgv?: readonly string[];
   /** @default that of this process */
   readonly env?: NodeJS.ProcessEnv;
+  /** Run at a lower priority than everything else. @default false */
+  readonly nice?: boolean;
 }
 
 /** A Node program that one benchmark starts, ended with it. Its stdout goes to our stderr. */
@@ -23,8 +25,10 @@ export class Program {
   static start(context: BenchmarkContext, file: string, options: ProgramOptions = {}): Program {
     const { profileDir } = context;
     const profile = profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
+    const nice = options.nice ? ['-n', '10', process.execPath] : [];
     const child = fork(fileURLToPath(new URL(file, import.meta.url)), [...(options.args ?? [])], {
-      execArgv: [...profile, ...(options.execArgv ?? [])],
+      ...(options.nice && { execPath: 'nice' }),
+      execArgv: [...nice, ...profile, ...(options.execArgv ?? [])],
       stdio: ['ignore', 2, 2, 'ipc'],
       ...(options.env && { env: options.env }),
     });
