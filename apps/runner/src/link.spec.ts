@@ -263,10 +263,11 @@ describe('exec', () => {
   test('ends with the socket', async () => {
     platform.send('exec', { name: SANDBOX, cmd: 'sleep', args: ['100'] });
     await keeperShows(() => keeper.stats().running === 1);
+    const redialled = nextPlatform();
     platform.socket.terminate();
     await keeperShows(() => keeper.stats().sessions === 0);
     expect(keeper.stats()).toEqual({ running: 0, sessions: 0 });
-    platform = await nextPlatform();
+    platform = await redialled;
   });
 });
 
@@ -306,6 +307,20 @@ describe('spawn', () => {
       error: 'command_exited',
     });
     expect(await platform.ask('stdin_close', { name, sessionId })).toEqual({});
+  });
+
+  test('more than 256 KiB of stdin in one request are refused, and nothing of it is written', async () => {
+    const sessionId = await platform.spawn('cat', { stdin: true });
+    const stdin = { name: SANDBOX, sessionId };
+    expect(await platform.ask('stdin', { ...stdin, data: new Uint8Array(256 * 1024 + 1) })).toEqual({
+      error: 'invalid',
+      detail: 'request_too_large',
+      effect: 'none',
+    });
+    expect(await platform.ask('stdin', { ...stdin, data: Buffer.from('x') })).toEqual({});
+    await platform.ask('stdin_close', stdin);
+    await platform.end(sessionId);
+    expect(platform.text(sessionId)).toBe('x');
   });
 
   test('refuses a terminal', async () => {

@@ -1,5 +1,6 @@
 import { SandboxError } from '#libs/contract/core';
 import type { SessionKeeper } from '#libs/process';
+import { PROTOCOL_LIMITS } from '#libs/protocol';
 import type { Feeds } from './feeds.js';
 import type { Handlers } from './handlers.js';
 import { BEGINNING } from './session-feed.js';
@@ -57,6 +58,8 @@ export function sessionRequests(context: SessionRequestsContext): Pick<Handlers,
       return { result: { sessionId: id }, afterReply: () => attachment.start() };
     },
     async stdin({ name, sessionId, data }) {
+      // What a process does not read waits in memory.
+      if (data.length > PROTOCOL_LIMITS.stdinBytes) throw new SandboxError('invalid', { detail: 'request_too_large' });
       await keeper.write(name, sessionId, 'next', data);
       return DONE;
     },
