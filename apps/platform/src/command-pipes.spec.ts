@@ -126,6 +126,7 @@ describe('pipeCommand', () => {
     const stdin = new PassThrough();
     const done = pipeCommand(command, { stdin, stdout: new PassThrough(), stderr: new PassThrough() });
     stdin.write('x');
+    await new Promise((closed) => stdin.once('close', closed));
     stream.frame({ type: 'exit', exitCode: 0 });
     await expect(done).resolves.toEqual({ exitCode: 0 });
   });

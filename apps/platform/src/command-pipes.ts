@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
-import type { Exit, SandboxCommand } from 'nestjs-sandbox';
+import { SandboxError, type Exit, type SandboxCommand } from 'nestjs-sandbox';
 
 /** Nobody reads our stdout any more. */
 export class StdoutClosedError extends Error {
@@ -26,9 +26,6 @@ export async function pipeCommand(command: SandboxCommand, { stdin, stdout, stde
   const ignore = (): void => {};
   stdout.on('error', ignore);
   stderr.on('error', ignore);
-  const unreadable = new Promise<never>((_resolve, reject) => {
-    stdin.once('error', (error) => reject(failure('stdin could not be read', error)));
-  });
   const input = feed(stdin, command);
   const output = command.forEach(async ({ type, data }) => {
     if (type === 'stderr') return write(stderr, data).catch(ignore);
@@ -38,11 +35,11 @@ export async function pipeCommand(command: SandboxCommand, { stdin, stdout, stde
     });
   });
   try {
-    return await Promise.race([output, unreadable]);
+    return await Promise.race([output, input.then(() => output)]);
   } finally {
     // A terminal or an idle pipe would keep the process alive.
     stdin.destroy();
-    if (!stdin.errored) await input;
+    await input.catch(ignore);
   }
 }
 
@@ -50,14 +47,17 @@ function failure(what: string, error: NodeJS.ErrnoException): Error {
   return new Error(`${what}: ${error.code ?? error.message}`, { cause: error });
 }
 
-/** Never rejects: that a command does not read its input is its own affair, as in a shell. */
+/**
+ * That a command does not read its input is its own affair, as in a shell.
+ *
+ * @throws {Error} when stdin cannot be read to its end, which the command is then not told
+ */
 async function feed(stdin: Readable, command: SandboxCommand): Promise<void> {
   try {
     for await (const chunk of stdin) await command.writeStdin(chunk as Uint8Array);
-  } catch {
-    // It has exited, closed its stdin or was detached, or our stdin broke off.
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw failure('stdin could not be read', error as Error);
   }
-  if (stdin.errored) return;
   await command.closeStdin().catch(() => {});
 }
 
