@@ -19,6 +19,9 @@ import { workingDirectory } from './working-directory.js';
 /** In a session's directory: which process leads it, for the daemon that comes after this one. */
 export const PROCESS_RECORD = 'process.json';
 
+/** Milliseconds after which a process is worth a record: short ones, which are many, do without. */
+const RECORD_AFTER_MS = 250;
+
 export interface StartContext {
   readonly fifos: FifoPool;
   readonly limits: KeeperLimits;
@@ -52,7 +55,7 @@ export async function startSession(
     if ('failed' in child) session.failToStart(child.failed);
     else {
       session.run(child);
-      void recordProcess(journal.directory, child.pid);
+      recordUnlessShort(session, journal.directory, child.pid);
     }
     return session;
   } catch (error) {
@@ -81,6 +84,11 @@ function openJournal(directory: string, limits: KeeperLimits): JournalWriter {
     const failure = systemError('unavailable', 'the journal could not be made', error, 'none');
     throw failure.detail ? failure : failure.with({ detail: 'journal_failed' });
   }
+}
+
+function recordUnlessShort(session: Session, directory: string, pid: number): void {
+  const timer = setTimeout(() => void recordProcess(directory, pid), RECORD_AFTER_MS).unref();
+  void session.finished.then(() => clearTimeout(timer));
 }
 
 async function recordProcess(directory: string, pid: number): Promise<void> {
