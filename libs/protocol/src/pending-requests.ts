@@ -32,6 +32,8 @@ export interface CallOptions<Op extends RequestOp, T> extends RequestOptions {
 /** One request on its way. */
 export interface Call<T> {
   readonly result: Promise<T>;
+  /** Whether it has its outcome, though `result` may tell of it only after this turn. */
+  readonly settled: boolean;
   /** Takes back a request that was not sent yet: it then rejects `aborted`. Whether it could. */
   withdraw(signal?: AbortSignal): boolean;
 }
@@ -76,7 +78,7 @@ export class PendingRequests {
 
   call<Op extends RequestOp, T>(op: Op, body: RequestBody<Op>, options: CallOptions<Op, T>): Call<T> {
     const refusal = this.refusal(options.signal);
-    if (refusal) return { result: Promise.reject(refusal), withdraw: () => false };
+    if (refusal) return { result: Promise.reject(refusal), settled: true, withdraw: () => false };
     const id = ++this.lastId;
     const { promise, resolve, reject } = deferred<T>();
     const { signal } = options;
@@ -139,7 +141,14 @@ export class PendingRequests {
         }),
     });
     this.queue.add(frame);
-    return { result: promise, withdraw };
+    const { pending } = this;
+    return {
+      result: promise,
+      get settled() {
+        return !pending.has(id);
+      },
+      withdraw,
+    };
   }
 
   /** Takes a reply to wherever it belongs; false for an id that was never used here, or too long ago. */

@@ -9,6 +9,8 @@ interface Write {
   readonly op: 'stdin' | 'stdin_close';
   readonly owner: Subscriber;
   readonly turn: Turn<void>;
+  /** Whether its outcome has come, and is about to reach the caller. */
+  readonly settled: () => boolean;
   /** The effect when it ends here and now; what was not sent yet never will be. */
   readonly giveUp: () => 'none' | 'unknown';
 }
@@ -48,7 +50,9 @@ export class SessionStdin {
   /** The session's exit was seen. */
   exited(): void {
     this.over = true;
-    for (const { op, turn, giveUp } of this.writes) {
+    for (const { op, turn, settled, giveUp } of this.writes) {
+      // Its reply may have come in the same turn: that is the outcome.
+      if (settled()) continue;
       const effect = giveUp();
       if (op === 'stdin') turn.reject(commandExited(effect));
       else turn.resolve();
@@ -57,7 +61,9 @@ export class SessionStdin {
 
   /** `owner` has left. */
   leave(owner: Subscriber): void {
-    for (const write of this.writes) if (write.owner === owner) write.turn.reject(detached(write.giveUp()));
+    for (const { owner: writer, turn, settled, giveUp } of this.writes) {
+      if (writer === owner && !settled()) turn.reject(detached(giveUp()));
+    }
   }
 
   private async enqueue(
@@ -73,9 +79,12 @@ export class SessionStdin {
       return call.result;
     });
     const giveUp = (): 'none' | 'unknown' => (call === undefined || call.withdraw() ? 'none' : 'unknown');
-    const write = { op, owner, turn, giveUp };
+    const settled = (): boolean => call?.settled === true;
+    const write = { op, owner, turn, giveUp, settled };
     // What was sent keeps its lane until it is answered: the next must not overtake it.
-    const forgetSignal = onAbort(signal, () => turn.reject(aborted(signal, giveUp())));
+    const forgetSignal = onAbort(signal, () => {
+      if (!settled()) turn.reject(aborted(signal, giveUp()));
+    });
     this.writes.add(write);
     try {
       await turn.result;
