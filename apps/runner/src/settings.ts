@@ -29,7 +29,11 @@ export const SETTINGS = {
     flag: 'root',
     value: 'DIR',
     variable: 'SANDBOX_RUNNER_ROOT',
-    help: ['Where sandboxes live; created with mode 0700.', 'Default: ~/.sandbox-runner'],
+    help: [
+      'Where sandboxes live; created with mode 0700. One that',
+      'exists must be empty, or have been a root before.',
+      'Default: ~/.sandbox-runner',
+    ],
   },
   name: {
     flag: 'name',

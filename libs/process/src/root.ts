@@ -1,5 +1,9 @@
-import { chmod, mkdir, realpath } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod, mkdir, readdir, realpath, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { SandboxError } from '#libs/contract/core';
+import { errnoOf } from './errors.js';
+
+const RUNNER = '.runner';
 
 /** Where things lie under a root. Everything that is not a sandbox is in `.runner`. */
 export interface Root {
@@ -12,12 +16,16 @@ export interface Root {
   readonly tmp: string;
 }
 
-/** Makes the root and `.runner` where they are missing, both 0700 whatever the umask. */
+/**
+ * Makes the root and `.runner` where they are missing, both 0700 whatever the umask.
+ *
+ * @throws {SandboxError} `unavailable`: a directory with something in it that is no root, which is left as it is
+ */
 export async function openRoot(path: string): Promise<Root> {
-  await mkdir(path, { recursive: true, mode: 0o700 });
+  await makeDirectories(path);
   // Markers in the environment of children and confinement of files compare whole paths.
   const real = await realpath(path);
-  const runner = join(real, '.runner');
+  const runner = join(real, RUNNER);
   const root: Root = {
     path: real,
     runner,
@@ -26,10 +34,34 @@ export async function openRoot(path: string): Promise<Root> {
     trash: join(runner, 'trash'),
     tmp: join(runner, 'tmp'),
   };
+  await refuseForeign(real);
   await chmod(real, 0o700);
   for (const directory of [runner, root.state, root.sessions, root.trash, root.tmp]) {
     await mkdir(directory, { recursive: true, mode: 0o700 });
     await chmod(directory, 0o700);
   }
   return root;
+}
+
+/** A home or a system directory, given by mistake, would be closed to everybody else. */
+async function refuseForeign(directory: string): Promise<void> {
+  const entries = await readdir(directory);
+  if (entries.length === 0 || entries.includes(RUNNER)) return;
+  throw new SandboxError('unavailable', {
+    message: 'it holds files and is no root of a daemon: give a directory that is empty or does not exist',
+    effect: 'none',
+  });
+}
+
+/** As `mkdir -p`. The recursion of Node's own never ends in a directory that takes no entries, as in `/proc`. */
+async function makeDirectories(path: string, parents = true): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === 'EEXIST' && (await stat(path)).isDirectory()) return;
+    if (errno !== 'ENOENT' || !parents) throw error;
+    await makeDirectories(dirname(path));
+    await makeDirectories(path, false);
+  }
 }
