@@ -61,7 +61,7 @@ describe('the program, without a platform', () => {
     const args = ['--url', 'http://127.0.0.1:9', '--root', join(path, 'file', 'root')];
     const { code, stderr } = await run(args, { SANDBOX_RUNNER_TOKEN: TOKEN });
     expect(code).toBe(1);
-    expect(stderr).toContain(`cannot use the root ${join(path, 'file', 'root')}: the root cannot be used: ENOTDIR`);
+    expect(stderr).toContain(`cannot use the root ${join(path, 'file', 'root')}: a part of its path is no directory`);
     await directory.remove();
   });
 });

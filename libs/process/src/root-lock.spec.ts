@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { identify, type ProcessIdentity } from './process-identity.js';
@@ -23,6 +23,17 @@ test('a held root is refused by name, a released one is taken', async () => {
   await first.release();
   await (await RootLock.acquire(root)).release();
   expect(locks()).toEqual(['lock.2']);
+});
+
+test('what has gone, or is held by another, is released', async () => {
+  const gone = await RootLock.acquire(root);
+  rmSync(root.path, { recursive: true });
+  await gone.release();
+  await openRoot(root.path);
+  const other = JSON.stringify({ ...own, pid: 1 });
+  writeFileSync(join(root.runner, 'lock.1'), other);
+  await gone.release();
+  expect(readFileSync(join(root.runner, 'lock.1'), 'utf8')).toBe(other);
 });
 
 const own = identify(process.pid)!;

@@ -54,7 +54,14 @@ export class RootLock {
     }
   }
 
+  /** Whether the root still is this one's. It may have been removed, and even made anew by another daemon. */
+  async held(): Promise<boolean> {
+    return (await readOwner(this.path))?.pid === process.pid;
+  }
+
+  /** What is not held any more is released. */
   async release(): Promise<void> {
+    if (!(await this.held())) return;
     const released = join(this.root.runner, `lock-${process.pid}-${randomBytes(8).toString('hex')}`);
     await writeFile(released, '{}', { flag: 'wx', mode: 0o600 });
     await rename(released, this.path);

@@ -1,6 +1,6 @@
-import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openRoot } from './root.js';
 
@@ -13,6 +13,17 @@ beforeEach(async () => {
 afterEach(async () => {
   await rm(directory, { recursive: true, force: true });
 });
+
+/** Nothing is closed to the superuser. */
+async function asNobody(work: () => Promise<void>): Promise<void> {
+  const superuser = process.geteuid!() === 0;
+  if (superuser) process.seteuid!(65_534);
+  try {
+    await work();
+  } finally {
+    if (superuser) process.seteuid!(0);
+  }
+}
 
 const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
 
@@ -45,16 +56,32 @@ describe('openRoot', () => {
   });
 
   test.each([
-    ['a file', 'file', 'EEXIST'],
-    ['below a file', 'file/below', 'ENOTDIR'],
-  ])('fails where it cannot be: %s', async (_where, path, code) => {
+    ['a file', 'file', 'something that is no directory has its name: EEXIST'],
+    ['below a file', 'file/below', 'a part of its path is no directory: ENOTDIR'],
+    ['a dangling symlink', 'dangling', 'no directory can be made there: ENOENT'],
+    ['below a directory that takes no entries', '/proc/no-such-process/root', 'no directory can be made there: ENOENT'],
+    ['with a file as its .runner', 'broken', 'something that is no directory has its name: EEXIST'],
+  ])('says why it cannot be: %s', async (_where, path, message) => {
     await writeFile(join(directory, 'file'), '');
-    await expect(openRoot(join(directory, path))).rejects.toMatchObject({ code });
+    await symlink('nowhere', join(directory, 'dangling'));
+    await mkdir(join(directory, 'broken'));
+    await writeFile(join(directory, 'broken', '.runner'), '');
+    await expect(openRoot(resolve(directory, path))).rejects.toMatchObject({
+      code: 'unavailable',
+      effect: 'none',
+      message,
+    });
   });
 
-  test('fails at once in a directory that takes no entries', async () => {
-    await expect(openRoot('/proc/no-such-process/root')).rejects.toMatchObject({
-      code: expect.stringMatching(/^E/),
+  test('says that it may not be made by a user who may not', async () => {
+    await mkdir(join(directory, 'closed'));
+    await chmod(join(directory, 'closed'), 0o555);
+    await chmod(directory, 0o755);
+    await asNobody(async () => {
+      await expect(openRoot(join(directory, 'closed', 'root'))).rejects.toMatchObject({
+        code: 'unavailable',
+        message: 'the user of the daemon may not make it, or not write in it: EACCES',
+      });
     });
   });
 });

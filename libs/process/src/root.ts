@@ -1,9 +1,19 @@
 import { chmod, mkdir, readdir, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { SandboxError } from '#libs/contract/core';
-import { errnoOf } from './errors.js';
+import { errnoOf, systemError } from './errors.js';
 
 const RUNNER = '.runner';
+
+/** What an errno means for whoever chose the root. */
+const REASONS: Readonly<Record<string, string>> = {
+  EEXIST: 'something that is no directory has its name',
+  ENOTDIR: 'a part of its path is no directory',
+  ENOENT: 'no directory can be made there',
+  EACCES: 'the user of the daemon may not make it, or not write in it',
+  EPERM: 'the user of the daemon may not make it, or does not own it',
+  EROFS: 'the file system is read-only',
+};
 
 /** Where things lie under a root. Everything that is not a sandbox is in `.runner`. */
 export interface Root {
@@ -19,9 +29,18 @@ export interface Root {
 /**
  * Makes the root and `.runner` where they are missing, both 0700 whatever the umask.
  *
- * @throws {SandboxError} `unavailable`: a directory with something in it that is no root, which is left as it is
+ * @throws {SandboxError} `unavailable`: it cannot be made or written, with the reason; or a directory with something in
+ *   it that is no root, which is left as it is
  */
 export async function openRoot(path: string): Promise<Root> {
+  try {
+    return await makeRoot(path);
+  } catch (error) {
+    throw systemError('unavailable', REASONS[errnoOf(error) ?? ''] ?? 'it cannot be used', error, 'none');
+  }
+}
+
+async function makeRoot(path: string): Promise<Root> {
   await makeDirectories(path);
   // Markers in the environment of children and confinement of files compare whole paths.
   const real = await realpath(path);
