@@ -1,6 +1,7 @@
 import { SandboxError, type Exit } from '#libs/contract/core';
 import { JournalReader, type SessionEnd, type SessionKeeper, type SessionTail } from '#libs/process';
 import { PROTOCOL_LIMITS, type Handled, type RequestBody, type ResultOf } from '#libs/protocol';
+import type { Execs } from './execs.js';
 import type { LinkLimits } from './limits.js';
 import type { Log } from './log.js';
 import { BEGINNING } from './session-feed.js';
@@ -12,9 +13,9 @@ export interface ExecContext {
   readonly tails: Tails;
   /** At building a reply that is not small. */
   readonly turns: Turns;
-  /** Kills of the commands that run, to be called when nobody waits for their replies any more. */
-  readonly kills: Set<() => void>;
-  /** Aborted before the kills are called. */
+  /** The commands under way. */
+  readonly execs: Execs;
+  /** Aborted when nobody can take a reply any more. */
   readonly signal: AbortSignal;
   readonly limits: LinkLimits;
   readonly log: Log;
@@ -36,10 +37,10 @@ const NOTHING: Output = { stdout: new Uint8Array(), stderr: new Uint8Array() };
  * Runs a command to its end and answers with what it wrote. It ends with the socket: nobody could take the answer,
  * so its group is killed. Nothing of it is kept, whatever comes.
  */
-export async function exec(body: RequestBody<'exec'>, context: ExecContext): Promise<Handled> {
-  const { keeper, kills, signal } = context;
+export async function exec(body: RequestBody<'exec'>, requestId: number, context: ExecContext): Promise<Handled> {
+  const { keeper, execs } = context;
   const sandbox = body.name;
-  const { id } = await keeper.start({
+  const started = keeper.start({
     sandbox,
     cmd: body.cmd,
     args: body.args,
@@ -50,21 +51,19 @@ export async function exec(body: RequestBody<'exec'>, context: ExecContext): Pro
     ...(body.timeoutMs && { timeoutMs: body.timeoutMs }),
     maxOutputBytes: Math.min(body.maxOutputBytes ?? Infinity, PROTOCOL_LIMITS.execOutputBytes),
   });
-  const kill = (): void => {
-    void keeper.stop(sandbox, id, { signal: 'SIGKILL', graceMs: 0 }).catch(() => {
-      context.log.warn('a command could not be killed', { sandbox, session: id });
-    });
-  };
-  kills.add(kill);
-  if (signal.aborted) kill();
+  const over = execs.add(requestId, sandbox, started);
   try {
-    const { tail, end } = await followToEnd(sandbox, id, context);
-    return { result: await answer(tail, measured(end), context) };
+    const { id } = await started;
+    try {
+      const { tail, end } = await followToEnd(sandbox, id, context);
+      return { result: await answer(tail, measured(end), context) };
+    } finally {
+      void keeper.forget(sandbox, id).catch(() => {
+        context.log.warn('the output of a command could not be removed', { sandbox, session: id });
+      });
+    }
   } finally {
-    kills.delete(kill);
-    void keeper.forget(sandbox, id).catch(() => {
-      context.log.warn('the output of a command could not be removed', { sandbox, session: id });
-    });
+    over();
   }
 }
 

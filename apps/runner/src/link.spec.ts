@@ -260,6 +260,16 @@ describe('exec', () => {
     }
   });
 
+  test('cancel ends it, children included, and answers when all are gone', async () => {
+    const script = 'trap "" TERM; sleep 100 & setsid sleep 100 & wait';
+    const request = platform.send('exec', { name: SANDBOX, cmd: 'bash', args: ['-c', script] });
+    await keeperShows(() => keeper.stats().running === 1);
+    expect(await platform.ask('cancel', { request })).toEqual({});
+    expect(keeper.stats().running).toBe(0);
+    await keeperShows(() => keeper.stats().sessions === 0);
+    expect(await platform.ask('cancel', { request })).toEqual({});
+  });
+
   test('ends with the socket', async () => {
     platform.send('exec', { name: SANDBOX, cmd: 'sleep', args: ['100'] });
     await keeperShows(() => keeper.stats().running === 1);

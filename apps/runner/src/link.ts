@@ -1,6 +1,7 @@
 import type { Keeper } from '#libs/process';
 import { CLOSE, DaemonConnection, type Clock, type Socket } from '#libs/protocol';
 import { exec } from './exec-request.js';
+import { Execs } from './execs.js';
 import { Feeds } from './feeds.js';
 import { dispatch } from './handlers.js';
 import type { LinkLimits } from './limits.js';
@@ -33,14 +34,18 @@ export class Link {
     const { signal } = this.connection;
     this.feeds = new Feeds({ keeper, tails, outlet: this.connection, limits });
     const turns = new Turns(this.connection, limits.execReplies);
-    const kills = new Set<() => void>();
+    const execs = new Execs(keeper, log);
     const handle = dispatch({
       ...sandboxRequests(keeper, this.feeds),
       ...sessionRequests({ keeper, feeds: this.feeds, sessions, signal }),
-      exec: (body) => exec(body, { keeper, tails, turns, kills, signal, limits, log }),
+      exec: (body, requestId) => exec(body, requestId, { keeper, tails, turns, execs, signal, limits, log }),
+      cancel: async ({ request }) => {
+        await execs.cancel(request);
+        return { result: {} };
+      },
     });
     signal.addEventListener('abort', () => {
-      for (const kill of kills) kill();
+      execs.killAll();
       sessions.linkLost();
     });
   }

@@ -13,6 +13,13 @@ function stdout(text: string): OutputFrame {
 }
 
 describe('delivery', () => {
+  test('an exit is what the contract says of one, whatever else its producer knows', async () => {
+    const stream = new CommandStream();
+    stream.frame({ type: 'exit', exitCode: 3, stoppedBy: 'timeout', gone: true } as SandboxFrame);
+    expect(await stream.exit).toEqual({ exitCode: 3 });
+    expect(stream.claim().read()).toEqual({ type: 'exit', exitCode: 3 });
+  });
+
   test('keeps what came before the claim, in order', async () => {
     const stream = new CommandStream();
     stream.frame(stdout('a'));

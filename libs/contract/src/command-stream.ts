@@ -75,16 +75,10 @@ export class CommandStream {
 
   frame(frame: SandboxFrame): void {
     if (this.#end !== undefined) return;
-    if (frame.type === 'exit') {
-      const { type: _, ...exit } = frame;
-      this.#end = exit;
-      this.#settle.resolve(exit);
-    } else if (frame.data.byteLength === 0) {
-      return;
-    } else {
-      this.#queuedBytes += frame.data.byteLength;
-      this.#outputBytes += frame.data.byteLength;
-    }
+    if (frame.type === 'exit') return this.#exited(frame);
+    if (frame.data.byteLength === 0) return;
+    this.#queuedBytes += frame.data.byteLength;
+    this.#outputBytes += frame.data.byteLength;
     this.#items.push(frame);
     this.#onReadable?.();
   }
@@ -143,6 +137,19 @@ export class CommandStream {
         this.#report(data.byteLength);
       },
     };
+  }
+
+  /** What the producer's frame says beside the exit is nobody's. */
+  #exited({ exitCode, signal, startError }: Exit): void {
+    const exit: Exit = {
+      exitCode,
+      ...(signal !== undefined && { signal }),
+      ...(startError !== undefined && { startError }),
+    };
+    this.#end = exit;
+    this.#settle.resolve(exit);
+    this.#items.push({ type: 'exit', ...exit });
+    this.#onReadable?.();
   }
 
   #fail(error: SandboxError): void {

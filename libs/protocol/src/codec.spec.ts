@@ -80,27 +80,27 @@ describe('hostile frames of a daemon', () => {
       ],
       [
         '{"stream":"exit","session_id":"s"}',
-        bad('bad_event', { sessionId: 's', ...problem('code: expected an integer') }),
+        bad('bad_event', { sessionId: 's', ...problem('code: expected an integer of 0 to 4294967295') }),
       ],
       [
         '{"stream":"exit","session_id":"s","code":null,"replay_for":7}',
-        bad('bad_event', { sessionId: 's', replayFor: 7, ...problem('code: expected an integer') }),
+        bad('bad_event', { sessionId: 's', replayFor: 7, ...problem('code: expected an integer of 0 to 4294967295') }),
       ],
       [
         '{"stream":"exit","session_id":"s","code":"0"}',
-        bad('bad_event', { sessionId: 's', ...problem('code: expected an integer') }),
+        bad('bad_event', { sessionId: 's', ...problem('code: expected an integer of 0 to 4294967295') }),
       ],
       [
         '{"stream":"exit","session_id":"s","code":0.5}',
-        bad('bad_event', { sessionId: 's', ...problem('code: expected an integer') }),
+        bad('bad_event', { sessionId: 's', ...problem('code: expected an integer of 0 to 4294967295') }),
       ],
       [
         '{"stream":"exit","session_id":"s","code":true}',
-        bad('bad_event', { sessionId: 's', ...problem('code: expected an integer') }),
+        bad('bad_event', { sessionId: 's', ...problem('code: expected an integer of 0 to 4294967295') }),
       ],
       [
         '{"stream":"exit","session_id":"s","__proto__":{"code":0}}',
-        bad('bad_event', { sessionId: 's', ...problem('code: expected an integer') }),
+        bad('bad_event', { sessionId: 's', ...problem('code: expected an integer of 0 to 4294967295') }),
       ],
       [
         '{"stream":"exit","session_id":"s","code":0,"stopped_by":"boredom"}',
@@ -215,9 +215,9 @@ describe('hostile requests', () => {
 describe('results of the wrong shape', () => {
   const results: readonly (readonly [RequestOp, unknown, string])[] = [
     ['exec', {}, 'output: expected base64'],
-    ['exec', { output: '' }, 'code: expected an integer'],
-    ['exec', { output: '', code: '0' }, 'code: expected an integer'],
-    ['exec', { output: '', code: 0.5 }, 'code: expected an integer'],
+    ['exec', { output: '' }, 'code: expected an integer of 0 to 4294967295'],
+    ['exec', { output: '', code: '0' }, 'code: expected an integer of 0 to 4294967295'],
+    ['exec', { output: '', code: 0.5 }, 'code: expected an integer of 0 to 4294967295'],
     ['exec', { output: 'hello', code: 0 }, 'output: expected base64'],
     ['exec', { output: '', code: 0, stderr: 1 }, 'stderr: expected base64'],
     ['spawn', {}, 'session_id: expected a session id of 1 to 256 characters'],

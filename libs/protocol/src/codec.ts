@@ -15,6 +15,9 @@ import {
 
 // Version 1: one JSON object per text frame. Nothing here keeps state.
 
+/** A death by signal n has the code 128 + n. */
+const SIGNAL_BASE = 128;
+
 /** A frame that is not a JSON object: the connection it came over is closed with 1003. */
 export class NotJsonError extends Error {
   override readonly name = 'NotJsonError';
@@ -93,7 +96,9 @@ export function decodeDaemonFrame(text: string): DaemonFrame {
 
 /** @throws {ShapeError} a result that is not what the table promises for `op` */
 export function decodeResult<Op extends RequestOp>(op: Op, result: unknown): ResultOf<Op> {
-  return readShape(REQUESTS[op].result, result) as ResultOf<Op>;
+  const read = readShape(REQUESTS[op].result, result) as ResultOf<Op>;
+  if (op === 'exec') checkExit(read as ResultOf<'exec'>);
+  return read;
 }
 
 export function encodeRequest<Op extends RequestOp>(id: number, op: Op, body: RequestBody<Op>): string {
@@ -127,7 +132,9 @@ function decodeEvent(stream: unknown, frame: Record<string, unknown>): DaemonFra
   }
   const event = stream as EventName;
   try {
-    return { kind: 'event', event, body: readShape(EVENTS[event], frame) } as DaemonFrame;
+    const body = readShape(EVENTS[event], frame);
+    if (event === 'exit') checkExit(body as EventBody<'exit'>);
+    return { kind: 'event', event, body } as DaemonFrame;
   } catch (error) {
     const replayFor = member(frame, 'replay_for');
     return {
@@ -137,6 +144,11 @@ function decodeEvent(stream: unknown, frame: Record<string, unknown>): DaemonFra
       problem: error as ShapeError,
     };
   }
+}
+
+/** Two accounts of one death must agree, or nobody knows which was measured. */
+function checkExit({ code, signal }: { readonly code: number; readonly signal?: string }): void {
+  if (signal !== undefined && code <= SIGNAL_BASE) throw new ShapeError('code', 'more than 128 beside a signal');
 }
 
 function parse(text: string): Record<string, unknown> {

@@ -16,6 +16,11 @@ export const text = check<string>('a well-formed string', isText);
 export const flag = check<boolean>('true or false', (v) => typeof v === 'boolean');
 export const integer = check<number>('an integer', (v) => Number.isSafeInteger(v));
 export const count = check<number>('an integer ≥ 0', (v) => Number.isSafeInteger(v) && (v as number) >= 0);
+/** Up to what the systems of any daemon give: 8 bits, or 32. */
+export const exitCode = check<number>(
+  'an integer of 0 to 4294967295',
+  (v) => Number.isSafeInteger(v) && (v as number) >= 0 && (v as number) <= 0xffff_ffff,
+);
 export const texts = check<readonly string[]>(
   'an array of well-formed strings',
   (v) => Array.isArray(v) && v.every(isText),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { connectPeer, recordingSink, turns } from '#libs/testing';
+import { connectPeer, recordingSink, turns, type ScriptedPeer } from '#libs/testing';
 
 const NAME = 'runner-x';
 const SPAWN = { name: NAME, cmd: 'cat', args: [] };
@@ -151,6 +151,58 @@ describe('a hostile peer', () => {
     peer.exit('s-1', 3);
     expect(sink.seen).toEqual([['exit', 3]]);
   });
+
+  test.each<[string, (peer: ScriptedPeer) => void]>([
+    [
+      'output with a gap, then an exit',
+      (peer) => (peer.out('stdout', 's-1', 'x', { offset: 10 }), peer.exit('s-1', 0)),
+    ],
+    ['output with a gap', (peer) => peer.out('stderr', 's-1', 'x', { offset: 10 })],
+  ])('%s ends the listener once no replay has come for a minute', async (_case, send) => {
+    const { peer, connection, clock, sink } = await withSession();
+    send(peer);
+    clock.advance(59_999);
+    expect(sink.seen).toEqual([]);
+    clock.advance(1);
+    expect(sink.seen).toEqual([['provider', 'stream_gap']]);
+    expect(connection.stats()).toMatchObject({ subscribers: 0 });
+  });
+
+  test('an exit that came before the reply to its spawn leaves nobody waiting', async () => {
+    const { peer, connection, clock } = connectPeer({ instance: 'i-1' });
+    const sink = recordingSink();
+    const opening = connection.open('spawn', SPAWN, sink);
+    peer.exit('s-1', 0);
+    peer.ok(peer.last, { session_id: 's-1' });
+    await opening;
+    clock.advance(60_000);
+    expect(sink.seen).toEqual([['provider', 'stream_gap']]);
+  });
+
+  test('a replay that goes on, however slowly, is waited for', async () => {
+    const { peer, clock, sink, tag } = await withSession();
+    peer.out('stdout', 's-1', 'c', { offset: 2 });
+    clock.advance(50_000);
+    peer.out('stdout', 's-1', 'a', { offset: 0, replay_for: tag });
+    clock.advance(50_000);
+    peer.out('stdout', 's-1', 'bc', { offset: 1, replay_for: tag });
+    peer.exit('s-1', 3);
+    clock.advance(200_000);
+    expect(sink.seen).toEqual([
+      ['stdout', 0, 'a'],
+      ['stdout', 1, 'bc'],
+      ['exit', 3],
+    ]);
+  });
+
+  test.each([{ code: 0 }, { code: 128 }, { code: -1 }, { code: 2 ** 32 }])(
+    'an exit of %j by a signal is no exit',
+    async (more) => {
+      const { peer, sink } = await withSession();
+      peer.say({ stream: 'exit', session_id: 's-1', signal: 'SIGKILL', ...more });
+      expect(sink.seen).toEqual([['provider', 'malformed_frame']]);
+    },
+  );
 
   test('a spawn answered with the session of another fails and leaves that alone', async () => {
     const { peer, connection, sink } = await withSession();

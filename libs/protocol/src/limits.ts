@@ -27,6 +27,8 @@ export interface ProtocolLimits {
   readonly stopTimeoutMs: number;
   /** What a call may take beyond the deadline it gave to the far end. @default 5 s */
   readonly transportGraceMs: number;
+  /** How long a replay that others went past may stand still before its subscriber ends. @default 60 s */
+  readonly replayIdleMs: number;
   /** Requests of one connection without a reply; one more is `unavailable` / `in_flight_limit`. @default 1 024 */
   readonly inFlight: number;
   /** Sessions of one runner; one more is `unavailable` / `session_limit`. @default 1 024 */
@@ -37,8 +39,6 @@ export interface ProtocolLimits {
   readonly subscriberLowBytes: number;
   /** The longest that the socket of a daemon without offsets is paused for a slow subscriber. @default 3 s */
   readonly pauseMs: number;
-  /** Received while the connection is not registered yet. @default 1 MiB */
-  readonly pendingBytes: number;
   /** Frames about ids never seen, within {@link unknownIdsWindowMs}, that close a connection. @default 1 000 */
   readonly unknownIds: number;
   /** @default 10 s */
@@ -62,12 +62,12 @@ export const PROTOCOL_LIMITS: ProtocolLimits = Object.freeze({
   requestTimeoutMs: 30_000,
   stopTimeoutMs: 120_000,
   transportGraceMs: 5_000,
+  replayIdleMs: 60_000,
   inFlight: 1_024,
   sessions: 1_024,
   subscriberHighBytes: 4 * MiB,
   subscriberLowBytes: MiB,
   pauseMs: 3_000,
-  pendingBytes: MiB,
   unknownIds: 1_000,
   unknownIdsWindowMs: 10_000,
   staleIds: 4_096,

@@ -27,6 +27,8 @@ export interface CallOptions<Op extends RequestOp, T> extends RequestOptions {
   readonly accept: (result: ResultOf<Op>, id: number) => T;
   /** Called with an ok reply that came after the caller was told of a timeout or an abort. */
   readonly late?: (result: ResultOf<Op>) => void;
+  /** Called when a request that was sent is given up, by its timeout or an abort. */
+  readonly abandoned?: (id: number) => void;
 }
 
 /** One request on its way. */
@@ -101,6 +103,10 @@ export class PendingRequests {
         // Nobody waits for it: what it should have been is nobody's question.
       }
     };
+    const giveUp = (error: SandboxError): void => {
+      fail(error, late);
+      if (sent) options.abandoned?.(id);
+    };
     let sent = false;
     const effect = (): 'none' | 'unknown' => (sent && effectOnceSent(op) === 'unknown' ? 'unknown' : 'none');
     const withdraw = (by?: AbortSignal): boolean => {
@@ -123,8 +129,8 @@ export class PendingRequests {
     const cancelTimer =
       timeoutMs === null
         ? undefined
-        : this.clock.after(timeoutMs, () => fail(runnerTimeout(op, timeoutMs, effect()), late));
-    const forgetSignal = onAbort(signal, () => fail(aborted(signal, effect()), late));
+        : this.clock.after(timeoutMs, () => giveUp(runnerTimeout(op, timeoutMs, effect())));
+    const forgetSignal = onAbort(signal, () => giveUp(aborted(signal, effect())));
     this.pending.set(id, {
       op,
       get effect() {

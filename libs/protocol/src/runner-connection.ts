@@ -146,7 +146,9 @@ export class RunnerConnection implements RunnerLink, SocketListener {
   async request<Op extends RequestOp>(op: Op, body: RequestBody<Op>, options?: RequestOptions): Promise<ResultOf<Op>> {
     const refusal = this.refusal();
     if (refusal) throw refusal;
-    return this.requests.call(op, body, { ...options, accept: (result) => result }).result;
+    const abandoned = op === 'exec' && this.instance !== undefined ? this.cancel : undefined;
+    return this.requests.call(op, body, { ...options, accept: (result) => result, ...(abandoned && { abandoned }) })
+      .result;
   }
 
   async open(
@@ -228,6 +230,11 @@ export class RunnerConnection implements RunnerLink, SocketListener {
     if (frame.kind === 'reply' || frame.kind === 'bad_reply') return this.requests.reply(frame);
     return this.sessions.event(frame);
   }
+
+  /** An exec lives as long as somebody may take its answer; other makes of daemons know no way to end it. */
+  private readonly cancel = (request: number): void => {
+    void this.requests.call('cancel', { request }, { accept: () => {} }).result.catch(() => {});
+  };
 
   private refusal(): SandboxError | undefined {
     if (this.over) return disconnected('none');

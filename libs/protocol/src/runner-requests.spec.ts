@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { SandboxError } from '#libs/contract/core';
-import { connectPeer, turns } from '#libs/testing';
+import { connectPeer, turns, type ManualClock } from '#libs/testing';
 
 const NAME = 'runner-x';
 const EXEC = { name: NAME, cmd: 'true', args: [] };
@@ -70,6 +70,36 @@ describe('requests', () => {
     during.abort('late');
     await expect(result).rejects.toMatchObject({ code: 'aborted', effect: 'unknown', cause: 'late' });
     expect(connection.stats()).toMatchObject({ pending: 0, timers: 0 });
+  });
+
+  test.each([
+    ['an abort', (controller: AbortController) => controller.abort()],
+    ['a timeout', (_: AbortController, clock: ManualClock) => clock.advance(1_000)],
+  ])('%s of an exec has a daemon that can stop the command', async (_case, giveUp) => {
+    const { peer, connection, clock } = connectPeer({ instance: 'i-1' });
+    const controller = new AbortController();
+    const { signal } = controller;
+    const exec = rejection(connection.request('exec', EXEC, { signal, timeoutMs: 1_000 }));
+    const { id } = peer.last;
+    giveUp(controller, clock);
+    await exec;
+    expect(peer.of('cancel').map(({ request }) => request)).toEqual([id]);
+    peer.ok(peer.last, {});
+    expect(connection.stats()).toMatchObject({ pending: 0, timers: 0 });
+  });
+
+  test('nothing is cancelled that is no exec, was not sent, or that the daemon cannot', async () => {
+    for (const [instance, op] of [
+      ['i-1', 'get'],
+      [undefined, 'exec'],
+    ] as const) {
+      const { peer, connection } = connectPeer(instance === undefined ? {} : { instance });
+      const controller = new AbortController();
+      const call = rejection(connection.request(op, EXEC, { signal: controller.signal }));
+      controller.abort();
+      await call;
+      expect(peer.of('cancel')).toEqual([]);
+    }
   });
 
   test('the cap on requests in flight refuses one more and no other', async () => {

@@ -9,6 +9,7 @@ import type { RequestOptions, SessionExit, SessionSink } from './link.js';
 import type { Call, PendingRequests } from './pending-requests.js';
 import { CountedOrder, OffsetOrder, type Origin, type SessionOrder } from './session-order.js';
 import { SessionStdin } from './session-stdin.js';
+import { ReplayWatch } from './replay-watch.js';
 import type { SocketPause } from './socket-pause.js';
 import { Subscriber, type OutputStream, type QueueMarks, type SubscriberOwner } from './subscriber.js';
 import type { EventBody, RequestBody, ResultOf } from './table.js';
@@ -36,6 +37,7 @@ export class SessionEntry implements SubscriberOwner {
   private readonly attachment: Attachment;
   private readonly attaching: Lane;
   private readonly lanes: readonly Lane[];
+  private readonly replays: ReplayWatch;
   private exited = false;
   private closed = false;
 
@@ -43,9 +45,9 @@ export class SessionEntry implements SubscriberOwner {
     readonly id: string,
     name: string,
     private readonly context: SessionContext,
-    origin: Origin,
+    private readonly origin: Origin,
   ) {
-    const { native, requests, clock, pause } = context;
+    const { native, requests, clock, pause, limits } = context;
     const deliver = this.deliver.bind(this);
     this.order = native
       ? new OffsetOrder(deliver, this.subscribers)
@@ -56,6 +58,7 @@ export class SessionEntry implements SubscriberOwner {
     this.attaching = native ? new Lane(onIdle) : first;
     this.lanes = native ? [first, this.attaching] : [first];
     this.stdin = new SessionStdin(id, first, requests);
+    this.replays = new ReplayWatch(clock, limits.replayIdleMs, (subscriber) => this.misses(subscriber));
     this.attachment = new Attachment(name, {
       sessionId: id,
       lane: this.attaching,
@@ -70,7 +73,9 @@ export class SessionEntry implements SubscriberOwner {
   /** The daemon has started it for `sink`, by the request `tag`. */
   started(sink: SessionSink, tag: number): Subscriber {
     this.attachment.told = 'attached';
-    return this.add(sink, tag, { stdout: 0, stderr: 0 });
+    const subscriber = this.add(sink, tag, { stdout: 0, stderr: 0 });
+    if (this.context.native && this.origin === 'missed') this.replays.add(subscriber);
+    return subscriber;
   }
 
   /** The daemon has attached it for a caller that is gone. */
@@ -170,8 +175,13 @@ export class SessionEntry implements SubscriberOwner {
   ended(subscriber: Subscriber): void {
     this.subscribers.delete(subscriber);
     this.context.pause.delete(subscriber);
+    this.replays.delete(subscriber);
     void this.attachment.sync();
     this.forgetIfIdle();
+  }
+
+  behind(subscriber: Subscriber): void {
+    this.replays.add(subscriber);
   }
 
   failed(error: unknown): void {
@@ -229,7 +239,16 @@ export class SessionEntry implements SubscriberOwner {
     const reached = on.filter((subscriber) => subscriber.caughtUp(this.order.end));
     if (reached.length === on.length) this.attachment.told = 'detached';
     this.markExited();
-    for (const subscriber of reached) subscriber.exit(frame);
+    for (const subscriber of on) {
+      if (reached.includes(subscriber)) subscriber.exit(frame);
+      else this.replays.add(subscriber);
+    }
+  }
+
+  /** Whether something went past it, so that only a replay can bring it on. */
+  private misses(subscriber: Subscriber): boolean {
+    if (subscriber.state !== 'on') return false;
+    return this.exited || !subscriber.caughtUp(this.order.end) || (this.origin === 'missed' && subscriber.atStart);
   }
 
   private on(): Subscriber[] {

@@ -16,6 +16,8 @@ export interface SubscriberOwner {
   slow(subscriber: Subscriber): void;
   /** Its queue, once too long, is down to the low mark. */
   drained(subscriber: Subscriber): void;
+  /** A live frame went past what it has. */
+  behind(subscriber: Subscriber): void;
   /** Nothing is delivered to it any more. */
   ended(subscriber: Subscriber): void;
   /** Its sink threw. */
@@ -29,6 +31,8 @@ export class Subscriber {
   /** Why it ended, unless by an exit or because the listener left. */
   error: SandboxError | undefined;
   queuedBytes = 0;
+  /** Frames of its replays so far. */
+  replayed = 0;
   private slow = false;
   /** Streams in which a live frame has connected to what was delivered: there the replay is over. */
   private readonly live = { stdout: false, stderr: false };
@@ -58,11 +62,12 @@ export class Subscriber {
   output(stream: OutputStream, offset: number, data: Uint8Array, tagged: boolean): void {
     const { next } = this;
     if (this.state !== 'on' || next === undefined) return;
+    if (tagged) this.replayed++;
     const end = offset + data.length;
     if (offset > next[stream]) {
       // A live frame ahead of its replay comes again in it.
-      if (tagged || this.live[stream]) this.fail(streamGap(`${stream}: byte ${next[stream]} is missing`));
-      return;
+      if (tagged || this.live[stream]) return this.fail(streamGap(`${stream}: byte ${next[stream]} is missing`));
+      return this.owner.behind(this);
     }
     if (!tagged && (offset === next[stream] || end > next[stream])) this.live[stream] = true;
     if (end <= next[stream]) return;
@@ -79,6 +84,11 @@ export class Subscriber {
   /** Whether everything up to `end` was delivered, so that an exit there is its end too. */
   caughtUp(end: StreamOffsets): boolean {
     return this.next === undefined || (this.next.stdout >= end.stdout && this.next.stderr >= end.stderr);
+  }
+
+  /** Whether nothing was delivered to one that began at byte zero. */
+  get atStart(): boolean {
+    return this.next?.stdout === 0 && this.next.stderr === 0;
   }
 
   exit(frame: SessionExit): void {

@@ -2,6 +2,7 @@ import type { Typed } from './field.js';
 import {
   bytes,
   count,
+  exitCode,
   flag,
   integer,
   listOf,
@@ -23,7 +24,7 @@ const limits = {
   timeoutMs: count.as('timeout_ms'),
   maxOutputBytes: count.as('max_output_bytes'),
 };
-const measured = { signal: text.added(), startError: text.as('start_error').added() };
+const measured = { code: exitCode, signal: text.added(), startError: text.as('start_error').added() };
 
 /** A session as `list_sessions` describes it. */
 export const SESSION = {
@@ -51,8 +52,10 @@ export const REQUESTS = {
       stderrToStdout: flag.as('stderr_to_stdout').opt(),
       maxOutputBytes: limits.maxOutputBytes.added(),
     },
-    result: { output: bytes, code: integer, stderr: bytes.added(), ...measured },
+    result: { output: bytes, stderr: bytes.added(), ...measured },
   },
+  /** Stops the command of an exec that nobody waits for any more; not in the first daemons. */
+  cancel: { body: { request: integer }, result: {} },
   spawn: {
     body: {
       ...command,
@@ -84,7 +87,6 @@ export const EVENTS = {
   stderr: output,
   exit: {
     sessionId,
-    code: integer,
     ...measured,
     stoppedBy: oneOf('timeout', 'output_limit').as('stopped_by').added(),
     gone: flag.added(),

@@ -24,6 +24,8 @@ const BEGINNING: StreamOffsets = Object.freeze({ stdout: 0, stderr: 0 });
 const DONE: Handled = { result: {} };
 
 export function daemonRequests({ machine, feeds, native, signal }: DaemonRequestsContext): DaemonRequests {
+  /** The ends of the execs under way, by their requests. */
+  const execs = new Map<number, () => void>();
   return {
     create({ name }) {
       machine.create(name);
@@ -59,8 +61,22 @@ export function daemonRequests({ machine, feeds, native, signal }: DaemonRequest
       sandbox.resume();
       return DONE;
     },
-    async exec(body) {
-      return { result: await daemonExec(machine.get(body.name), body, { native, signal }) };
+    async exec(body, requestId) {
+      const ended = new AbortController();
+      const end = (): void => ended.abort();
+      signal.addEventListener('abort', end);
+      execs.set(requestId, end);
+      try {
+        return { result: await daemonExec(machine.get(body.name), body, { native, signal: ended.signal }) };
+      } finally {
+        execs.delete(requestId);
+        signal.removeEventListener('abort', end);
+      }
+    },
+    cancel({ request }) {
+      if (!native) throw new SandboxError('not_supported', { message: 'this daemon does not know cancel' });
+      execs.get(request)?.();
+      return DONE;
     },
     spawn(body, requestId) {
       if (body.tty) throw new SandboxError('not_supported', { message: 'this daemon has no terminals' });
