@@ -1,9 +1,10 @@
+import type { EventEmitter } from 'node:events';
 import { createServer, STATUS_CODES, type IncomingMessage, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WsAdapter } from '@nestjs/platform-ws';
 import type { MessageMappingProperties } from '@nestjs/websockets';
 import type { Observable } from 'rxjs';
-import type { WebSocket, WebSocketServer } from 'ws';
+import type { WebSocketServer } from 'ws';
 
 type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
@@ -16,7 +17,7 @@ export class RunnerWsAdapter extends WsAdapter {
   readonly #listeners = new Map<Server, UpgradeListener>();
 
   override bindMessageHandlers(
-    client: WebSocket,
+    client: EventEmitter,
     handlers: MessageMappingProperties[],
     transform: (data: unknown) => Observable<unknown>,
   ): void {
@@ -29,9 +30,9 @@ export class RunnerWsAdapter extends WsAdapter {
     await super.dispose();
   }
 
-  override bindErrorHandler(server: WebSocketServer): WebSocketServer {
+  override bindErrorHandler(server: EventEmitter): EventEmitter {
     // `ws` emits an error for every violation of the protocol and closes by itself.
-    server.on('connection', (client) => client.on('error', () => {}));
+    server.on('connection', (client: EventEmitter) => client.on('error', () => {}));
     server.on('error', (error) => this.logger.error(error));
     return server;
   }
