@@ -105,6 +105,18 @@ describe('npm start -- --run', () => {
     await until('no process is left', async () => (await start.left()).processes.length === 0);
   });
 
+  test('a daemon that is killed is reported, and what it ran is ended', async () => {
+    const marker = sleepMarker();
+    await using start = await StartProcess.launch('read s; setsid sleep $s & echo $PPID; sleep $s');
+    start.read().child.stdin.write(`${marker}\n`);
+    await appeared(marker, 2);
+    process.kill(Number(await until('the daemon is known', () => start.stdout.toString().trim())), 'SIGKILL');
+    expect(await start.code()).toBe(125);
+    expect(start.stderr).toContain('the connection to the runner ended');
+    expect(await start.left()).toEqual(NOTHING);
+    await allGone(marker, 1_000);
+  });
+
   test.each([
     [['--run'], '--run needs a command'],
     [['--nope'], 'unknown option --nope'],

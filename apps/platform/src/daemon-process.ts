@@ -58,6 +58,11 @@ export class DaemonProcess {
     return this.#child.pid;
   }
 
+  /** Whether it ended by itself and left nothing running. */
+  get endedWell(): boolean {
+    return this.#child.exitCode === 0;
+  }
+
   /** The end of its log, if that was kept. */
   get log(): string {
     return this.#log;

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SandboxHandle } from 'nestjs-sandbox';
 import { runnerSandboxName } from 'nestjs-sandbox/runner';
+import { LocalKeeper } from '#libs/process';
 import type { Cleanup } from './cleanup.js';
 import { createPlatform, type Platform } from './create-platform.js';
 import { DaemonProcess } from './daemon-process.js';
@@ -56,6 +57,10 @@ export async function startLocalStack(
   signal.throwIfAborted();
 
   const daemon = new DaemonProcess({ url: platform.url, token: own.token, root, name: 'local', log });
+  cleanup.defer(
+    'Ending what a killed runner left',
+    async () => daemon.endedWell || (await LocalKeeper.open({ root })).close(),
+  );
   cleanup.defer('Stopping the runner', () => daemon.stop());
   await interruption.unless(online(platform, own.runnerId, daemon));
 
