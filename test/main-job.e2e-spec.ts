@@ -455,18 +455,20 @@ describe('deadlines, limits and aborts', () => {
     expect(await readdir(home)).not.toContain('ran');
   });
 
-  test('aborted meanwhile: the call ends at once, its effect unknown', async () => {
+  test.each([
+    ['in one request', {}],
+    ['with stdin', { stdin: 'x' }],
+  ])('aborted meanwhile, %s: the call ends at once, its effect unknown, and the command goes', async (_case, more) => {
     const marker = sleepMarker();
     const controller = new AbortController();
-    const call = refusal(sh(`sleep ${marker}`, { signal: controller.signal }));
-    await appeared(marker);
+    const call = refusal(sh(`setsid sleep ${marker} & sleep ${marker}`, { ...more, signal: controller.signal }));
+    await appeared(marker, 2);
     controller.abort(new Error('enough'));
     expect(await settles('the aborted call', call, 1_000)).toEqual({
       code: 'aborted',
       detail: undefined,
       effect: 'unknown',
     });
-    for (const pid of await processesWith(marker)) process.kill(pid, 'SIGKILL');
     await allGone(marker);
     expect((await sh('echo next')).text()).toBe('next\n');
   });
