@@ -52,7 +52,10 @@ export async function startChild(spec: ChildSpec): Promise<Child | { readonly fa
   }
 }
 
-/** How the leader ended, as Node reports it. Node gives death by a real-time signal as an exit with code 0. */
+/**
+ * How the leader ended, as Node reports it. One limit is known: Node gives death by a real-time signal (34 to 64) as an
+ * exit with code 0 and no signal, and nothing else it hands out tells the two apart.
+ */
 export function exitOf(code: number | null, signal: NodeJS.Signals | null): Exit {
   return signal === null ? { exitCode: code! } : { exitCode: 128 + constants.signals[signal], signal };
 }

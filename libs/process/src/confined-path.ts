@@ -25,18 +25,18 @@ export interface ConfinedPath {
 /**
  * Walks from `base` to a file, one component at a time and without following: each directory is opened relative to the
  * one before, so nothing that is swapped meanwhile leads outside. Symlinks that stay inside are walked like paths,
- * that of the file itself included. Missing directories are made.
+ * that of the file itself included. Missing directories are made, and stay even if it fails after all.
  *
  * @throws {SandboxError} `invalid` / `path_outside_sandbox`; otherwise what the file system throws
  */
-export async function openConfined(base: string, path: string): Promise<ConfinedPath> {
+export async function openConfined(base: string, path: string, made: () => void): Promise<ConfinedPath> {
   const stack: OpenDirectory[] = [];
   const close = async () => {
     await Promise.all(stack.splice(0).map(async ({ handle }) => await handle.close()));
   };
   try {
     stack.push(await openDirectory(base, base));
-    const name = await walk(stack, base, componentsBelow(base, path));
+    const name = await walk(stack, { base, made }, componentsBelow(base, path));
     const directory = stack.at(-1)!;
     return { name, at: (entry) => at(directory, entry), verify: async () => await verify(directory), close };
   } catch (error) {
@@ -45,8 +45,14 @@ export async function openConfined(base: string, path: string): Promise<Confined
   }
 }
 
+interface Walk {
+  readonly base: string;
+  /** Called for each directory that was made. */
+  readonly made: () => void;
+}
+
 /** @returns the last component, which is no symlink */
-async function walk(stack: OpenDirectory[], base: string, todo: string[]): Promise<string> {
+async function walk(stack: OpenDirectory[], { base, made }: Walk, todo: string[]): Promise<string> {
   let symlinks = 0;
   for (;;) {
     const name = todo.shift();
@@ -68,11 +74,11 @@ async function walk(stack: OpenDirectory[], base: string, todo: string[]): Promi
         await Promise.all(stack.splice(1).map(async ({ handle }) => await handle.close()));
       } else todo.unshift(...target.split('/'));
     } else if (todo.length === 0) return name;
-    else stack.push(await enter(stack.at(-1)!, name));
+    else stack.push(await enter(stack.at(-1)!, name, made));
   }
 }
 
-async function enter(parent: OpenDirectory, name: string): Promise<OpenDirectory> {
+async function enter(parent: OpenDirectory, name: string, made: () => void): Promise<OpenDirectory> {
   const entry = at(parent, name);
   const path = join(parent.path, name);
   try {
@@ -80,7 +86,7 @@ async function enter(parent: OpenDirectory, name: string): Promise<OpenDirectory
   } catch (error) {
     if (errnoOf(error) !== 'ENOENT') throw error;
   }
-  await mkdir(entry, { mode: 0o755 }).catch((error: unknown) => {
+  await mkdir(entry, { mode: 0o755 }).then(made, (error: unknown) => {
     if (errnoOf(error) !== 'EEXIST') throw error;
   });
   return await openDirectory(entry, path);

@@ -46,9 +46,10 @@ export class FifoPool {
     return names;
   }
 
+  /** What cannot be removed here is removed when the next daemon starts. */
   async close(): Promise<void> {
     await this.#filling?.catch(() => {});
-    await Promise.all(this.#ready.splice(0).map(async (path) => await rm(path, { force: true })));
+    await Promise.all(this.#ready.splice(0).map(async (path) => await rm(path, { force: true }).catch(() => {})));
   }
 
   #fill(): Promise<void> {

@@ -37,7 +37,8 @@ function shown(cmd: string): string {
 
 function executionProblem(path: string): string | undefined {
   try {
-    const stats = statSync(path);
+    const stats = statSync(path, { throwIfNoEntry: false });
+    if (!stats) return 'not found';
     if (stats.isDirectory()) return 'is a directory';
     if (!stats.isFile()) return 'not a regular file';
     accessSync(path, constants.X_OK);

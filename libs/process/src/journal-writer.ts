@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync, unlinkSync, writeSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StreamOffsets } from '#libs/contract/core';
 import { errnoOf } from './errors.js';
@@ -60,12 +60,17 @@ export class JournalWriter {
     this.#write(block);
   }
 
-  /** Removes the oldest file if all of it lies before `reach`; the one being written stays. */
+  /** Removes the oldest file if all of it lies before `reach`, and if it can; the one being written stays. */
   evictOldest(reach: StreamOffsets | 'detached' | 'hold'): boolean {
     const next = this.#segments[1];
     if (next === undefined || reach === 'hold') return false;
     if (reach !== 'detached' && !notBeyond(next.offsets, reach)) return false;
-    unlinkSync(join(this.directory, segmentName(this.#segments.shift()!)));
+    try {
+      rmSync(join(this.directory, segmentName(this.#segments[0]!)), { force: true });
+    } catch {
+      return false;
+    }
+    this.#segments.shift();
     return true;
   }
 

@@ -9,13 +9,13 @@ import type { Exit, StreamOffsets } from '#libs/contract/core';
  * Every rejection is a `SandboxError`.
  */
 export interface Keeper extends SandboxKeeper, SessionKeeper {
-  /** Stops every process (TERM, grace, KILL), flushes and releases the root. Idempotent. */
+  /** Stops every process (TERM, grace, KILL), flushes and releases the root, if it is still there. Idempotent. */
   close(): Promise<void>;
   stats(): KeeperStats;
 }
 
 export interface KeeperStats {
-  /** Running processes, execs included. */
+  /** Sessions whose leader runs, execs included. One that only left a background process is none of them. */
   readonly running: number;
   /** Sessions with a journal, finished ones included. */
   readonly sessions: number;
@@ -30,14 +30,20 @@ export interface SandboxKeeper {
   /** Already gone is success. @throws {SandboxError} `unavailable`: not everything could be removed; a retry goes on */
   destroy(name: string): Promise<void>;
   names(): Promise<string[]>;
-  /** Stops what runs and keeps the disk. Resolves after the exits were announced. @throws {SandboxError} `not_found` */
+  /**
+   * Stops what runs and keeps the disk. Resolves after the exits were announced.
+   *
+   * @throws {SandboxError} `not_found`; `unavailable`: a process withstood, or, with effect `done`, everything was
+   *   stopped but that could not be recorded
+   */
   suspend(name: string): Promise<void>;
-  /** @throws {SandboxError} `not_found` */
+  /** @throws {SandboxError} `not_found`; `unavailable`, effect `none` */
   resume(name: string): Promise<void>;
   /**
    * Atomic: a temporary name, then a rename. Parents are created. Confined to the sandbox, symlinks included.
    *
-   * @throws {SandboxError} `not_found`; `invalid` / `path_outside_sandbox`; `write_failed`
+   * @throws {SandboxError} `not_found`; `invalid` / `path_outside_sandbox`; `write_failed`; with effect `unknown` where
+   *   parents may have been made
    */
   writeFile(name: string, path: string, data: Uint8Array, mode?: number): Promise<void>;
 }
@@ -47,7 +53,7 @@ export interface SessionKeeper {
    * Starts a process group in a sandbox. A program that cannot be started is a session that ends with `startError`.
    *
    * @throws {SandboxError} `not_found`: no such sandbox; `invalid` / `no_such_directory`, `argument_list_too_long`,
-   *   `argument`; `unavailable` / `session_limit`
+   *   `argument`; `unavailable` / `session_limit`: counted are those of which a process runs or holds a pipe
    */
   start(spec: SessionSpec): Promise<StartedSession>;
   /**

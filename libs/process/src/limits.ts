@@ -8,8 +8,8 @@ export interface KeeperLimits {
   readonly sandboxJournalBytes: number;
   /** Ended sessions kept per sandbox; the oldest that nobody reads goes first. @default 100 */
   readonly finishedSessions: number;
-  /** Processes running at once, execs included. @default 1 024 */
-  readonly runningSessions: number;
+  /** Sessions at once of which a process runs or holds a pipe, execs included: a background process counts. @default 1 024 */
+  readonly liveSessions: number;
   /** Milliseconds between TERM and KILL when a limit of the session itself stops it. @default 2 000 */
   readonly limitGraceMs: number;
   /** Milliseconds between TERM and KILL on suspend and destroy. @default 5 000 */
@@ -31,7 +31,7 @@ export const KEEPER_LIMITS: KeeperLimits = {
   journalBytes: 256 * MIB,
   sandboxJournalBytes: 2048 * MIB,
   finishedSessions: 100,
-  runningSessions: 1024,
+  liveSessions: 1024,
   limitGraceMs: 2_000,
   stopGraceMs: 5_000,
   closeGraceMs: 3_000,

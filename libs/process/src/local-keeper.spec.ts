@@ -8,6 +8,7 @@ import {
   readFileSync,
   readdirSync,
   readlinkSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -36,7 +37,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   await keeper.close();
-  rmSync(root, { recursive: true, force: true });
+  for (const path of [root, `${root}-gone`]) rmSync(path, { recursive: true, force: true });
 });
 
 interface Outcome {
@@ -130,6 +131,9 @@ function processesIn(directory: string): string[] {
   });
 }
 
+/** At one stroke, and whatever is being made in it. */
+const removeRoot = () => renameSync(root, `${root}-gone`);
+
 const openFiles = () => readdirSync('/proc/self/fd').length;
 
 async function run(cmd: string, args: string[], spec: Partial<SessionSpec> = {}): Promise<Outcome> {
@@ -179,6 +183,14 @@ describe('a command', () => {
     const { end } = await sh(`ulimit -c 0; kill -${name} $$`);
     expect(end).toEqual({ exit: { exitCode: 128 + constants.signals[signal], signal } });
   });
+
+  test.each([34, 50, 64])(
+    'killed by real-time signal %i looks like one that exited 0, as long as Node reports it so',
+    async (signal) => {
+      const { end } = await sh(`kill -${signal} $$; exit 9`);
+      expect(end).toEqual({ exit: { exitCode: 0 } });
+    },
+  );
 
   test('runs in the sandbox with a clean environment', async () => {
     process.env['KEEPER_SPEC_TOKEN'] = 'secret';
@@ -301,10 +313,25 @@ describe('a start is refused', () => {
   });
 
   test('more than may run', async () => {
-    await reopen({ runningSessions: 2 });
+    await reopen({ liveSessions: 2 });
     await start('sleep 60');
     await start('sleep 60');
     await expect(start('true')).rejects.toMatchObject({ code: 'unavailable', detail: 'session_limit', effect: 'none' });
+  });
+
+  test('more than may hold a pipe or a process, though their commands have ended', async () => {
+    await reopen({ liveSessions: 2 });
+    const ids = [await start('sleep 60 &'), await start('sleep 60 >/dev/null 2>&1 &')];
+    await Promise.all(ids.map(ended));
+    expect(keeper.stats().running).toBe(0);
+    await expect(start('true')).rejects.toMatchObject({ code: 'unavailable', detail: 'session_limit', effect: 'none' });
+    await keeper.stop('box', ids[0]!, { graceMs: 1_000 });
+    let next = await start('true').catch(() => undefined);
+    while (!next) {
+      await new Promise((resolve) => setImmediate(resolve)); // until the end of its pipe was seen
+      next = await start('true').catch(() => undefined);
+    }
+    expect((await outcome(next)).end).toEqual({ exit: { exitCode: 0 } });
   });
 });
 
@@ -587,6 +614,29 @@ describe('a sandbox', () => {
     await expect(keeper.resume('none')).rejects.toMatchObject({ code: 'not_found' });
   });
 
+  test('is stopped but not suspended where that cannot be recorded', async () => {
+    const id = await start('sleep 60');
+    mkdirSync(join(root, '.runner', 'state', 'box.suspended', 'x'), { recursive: true });
+    await expect(keeper.suspend('box')).rejects.toMatchObject({ code: 'unavailable', effect: 'done' });
+    expect((await outcome(id)).end).toEqual({ exit: { exitCode: 143, signal: 'SIGTERM' } });
+  });
+
+  test('is not resumed where its mark cannot be removed', async () => {
+    mkdirSync(join(root, '.runner', 'state', 'box.suspended', 'x'), { recursive: true });
+    const REFUSED = { code: 'unavailable', effect: 'none' };
+    await expect(keeper.resume('box')).rejects.toMatchObject(REFUSED);
+    await expect(start('true')).rejects.toMatchObject(REFUSED);
+    await expect(keeper.writeFile('box', 'f', Buffer.from('x'))).rejects.toMatchObject(REFUSED);
+  });
+
+  test('below what is no directory any more is not reported as gone', async () => {
+    removeRoot();
+    writeFileSync(root, '');
+    const REFUSED = { code: 'unavailable', effect: 'none' };
+    await expect(keeper.get('box')).rejects.toMatchObject(REFUSED);
+    await expect(start('true')).rejects.toMatchObject(REFUSED);
+  });
+
   test('is destroyed with everything that writes in it, twice at once', async () => {
     const outside = mkdtempSync(join(tmpdir(), 'outside-'));
     writeFileSync(join(outside, 'kept'), 'x');
@@ -646,6 +696,59 @@ describe('the root', () => {
     expect(processesWith(`SANDBOX_DIRECTORY=${join(root, 'box')}`)).toEqual([]);
     await expect(keeper.get('box')).rejects.toMatchObject({ code: 'unavailable', effect: 'none' });
     keeper = await LocalKeeper.open({ root });
+    expect(await keeper.names()).toEqual(['box']);
+  });
+
+  test('is closed although it was removed, with what runs in it', async () => {
+    const id = await start('echo up; exec sleep 60');
+    await written(id, 3);
+    removeRoot();
+    await keeper.close();
+    expect(processesWith(`SANDBOX_SESSION=${id}`)).toEqual([]);
+    expect(existsSync(root)).toBe(false);
+  });
+
+  test('is left to whoever made it anew', async () => {
+    removeRoot();
+    mkdirSync(join(root, '.runner', 'sessions', 'theirs'), { recursive: true });
+    const theirs = join(root, '.runner', 'lock.1');
+    writeFileSync(theirs, JSON.stringify({ pid: 1, startTime: '1', bootId: 'another' }));
+    await keeper.close();
+    expect(readFileSync(theirs, 'utf8')).toContain('another');
+    expect(existsSync(join(root, '.runner', 'sessions', 'theirs'))).toBe(true);
+  });
+
+  test('removed under a session at the cap of its journal ends nothing else', async () => {
+    await reopen({ segmentBytes: 64 * 1024, journalBytes: 256 * 1024 });
+    const id = await start('head -c 400000 /dev/zero; read line; head -c 5000000 /dev/zero', { stdin: true });
+    await written(id, 250_000);
+    removeRoot();
+    keeper.reach('box', id, 'detached');
+    await keeper.write('box', id, 'next', Buffer.from('\n')).catch(() => {});
+    await ended(id);
+    expect((await keeper.journal('box', id)).ended).toEqual({ lost: 'journal_failed' });
+  });
+
+  test('loses what a daemon that was killed left running, found by marker and by record', async () => {
+    // Its environment is cleared, so only the record tells of it; and one in another group, which only its marker shows.
+    const recorded = await start('exec env -i sleep 60');
+    const marked = await start('setsid sleep 60 >/dev/null 2>&1 & exit');
+    await ended(marked);
+    const record = join(root, '.runner', 'sessions', 'box', recorded, 'process.json');
+    await until(() => existsSync(record) && processesWith(`SANDBOX_SESSION=${recorded}`).length === 0);
+    expect(processesWith(`SANDBOX_SESSION=${marked}`)).toHaveLength(1);
+    expect(existsSync(join(root, '.runner', 'sessions', 'box', marked, 'process.json'))).toBe(false);
+    const killed = keeper;
+    const announced = new Map<string, SessionEnd>();
+    killed.onTail(({ id, ended: end }) => end && announced.set(id, end));
+    for (const name of readdirSync(join(root, '.runner'))) {
+      if (name.startsWith('lock.')) rmSync(join(root, '.runner', name));
+    }
+    keeper = await LocalKeeper.open({ root });
+    await until(() => announced.has(recorded));
+    expect(announced.get(recorded)).toEqual({ exit: { exitCode: 143, signal: 'SIGTERM' } });
+    expect(processesWith(`SANDBOX_SESSION=${marked}`)).toEqual([]);
+    await killed.close();
     expect(await keeper.names()).toEqual(['box']);
   });
 
@@ -732,6 +835,11 @@ rmSync(probe, { recursive: true });
     expect(fill).toThrow('ENOSPC');
     await expect(keeper.create('more')).rejects.toMatchObject({ code: 'write_failed', detail: 'disk_full' });
     await expect(start('true')).rejects.toMatchObject({ code: 'unavailable', detail: 'disk_full', effect: 'none' });
+    await expect(keeper.suspend('box')).rejects.toMatchObject({
+      code: 'unavailable',
+      detail: 'disk_full',
+      effect: 'done',
+    });
     for (const name of readdirSync(join(root, 'box'))) rmSync(join(root, 'box', name));
     await keeper.create('more');
     expect((await sh('exit 4')).end).toEqual({ exit: { exitCode: 4 } });

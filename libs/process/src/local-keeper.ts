@@ -116,7 +116,7 @@ export class LocalKeeper implements Keeper {
   async start(spec: SessionSpec): Promise<StartedSession> {
     this.#checkOpen();
     checkSessionSpec(spec);
-    if (this.#starting + this.sandboxes.runningCount >= this.limits.runningSessions) throw sessionLimit();
+    if (this.#starting + this.sandboxes.liveCount >= this.limits.liveSessions) throw sessionLimit();
     this.#starting += 1;
     try {
       const session = await this.sandboxes.awake(spec.sandbox, async (sandbox) => {
@@ -182,11 +182,15 @@ export class LocalKeeper implements Keeper {
   }
 
   async #close(): Promise<void> {
-    await this.sandboxes.close(this.limits.closeGraceMs);
     clearInterval(this.#look);
-    await this.fifos.close();
-    await rm(this.root.sessions, { recursive: true, force: true });
-    await this.lock.release();
+    try {
+      await this.sandboxes.close(this.limits.closeGraceMs);
+      await this.fifos.close();
+      if (await this.lock.held()) await rm(this.root.sessions, { recursive: true, force: true });
+      await this.lock.release();
+    } catch (error) {
+      throw systemError('unavailable', 'the root could not be left clean', error);
+    }
   }
 
   #checkOpen(): void {

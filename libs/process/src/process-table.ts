@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { promisify } from 'node:util';
+import { errnoOf, systemError } from './errors.js';
 import { statFields } from './process-identity.js';
 
 const run = promisify(execFile);
@@ -26,12 +27,23 @@ export interface ProcessEntry {
   readonly directoryMarker?: string;
 }
 
+/** What says nothing about the process that was to be read. */
+const EXHAUSTED: ReadonlySet<string | undefined> = new Set(['EMFILE', 'ENFILE', 'ENOMEM']);
+
 /** Pids looked at in one turn of the event loop, about 2 ms of it. */
 const SLICE = 64;
 
-/** Every process of the machine. A process that starts or ends meanwhile may be in it or not. */
+/**
+ * Every process of the machine. A process that starts or ends meanwhile may be in it or not.
+ *
+ * @throws {SandboxError} `unavailable`: no process may be taken for ended because it could not be looked at
+ */
 export async function processTable(): Promise<ProcessEntry[]> {
-  return process.platform === 'linux' ? await linuxTable() : await psTable();
+  try {
+    return process.platform === 'linux' ? await linuxTable() : await psTable();
+  } catch (error) {
+    throw systemError('unavailable', 'the processes of the machine could not be looked at', error);
+  }
 }
 
 async function linuxTable(): Promise<ProcessEntry[]> {
@@ -48,12 +60,9 @@ async function linuxTable(): Promise<ProcessEntry[]> {
 }
 
 function linuxEntry(pid: number): ProcessEntry | undefined {
-  let fields: string[];
-  try {
-    fields = statFields(readFileSync(`/proc/${pid}/stat`, 'latin1'));
-  } catch {
-    return undefined;
-  }
+  const stat = readOf(pid, 'stat');
+  if (stat === undefined) return undefined;
+  const fields = statFields(stat);
   const [state, parent, group, session] = fields;
   // A leader whose main thread has ended looks like a zombie while its other threads run.
   const zombie = state === 'X' || (state === 'Z' && Number(fields[17]) <= 1);
@@ -65,14 +74,16 @@ function linuxEntry(pid: number): ProcessEntry | undefined {
     session: Number(session),
     zombie,
   };
-  return { ...known, ...markers(environOf(pid), '\0') };
+  return { ...known, ...markers(readOf(pid, 'environ') ?? '', '\0') };
 }
 
-function environOf(pid: number): string {
+/** `undefined`: it has ended meanwhile, or is another user's. */
+function readOf(pid: number, file: 'stat' | 'environ'): string | undefined {
   try {
-    return readFileSync(`/proc/${pid}/environ`, 'utf8');
-  } catch {
-    return ''; // ended meanwhile, or another user's
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+  } catch (error) {
+    if (EXHAUSTED.has(errnoOf(error))) throw error;
+    return undefined;
   }
 }
 

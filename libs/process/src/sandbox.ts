@@ -1,7 +1,7 @@
 import { rm, rmdir } from 'node:fs/promises';
-import { lstatSync } from 'node:fs';
+import { lstatSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
-import { noSuchSandbox, noSuchSession } from './errors.js';
+import { noSuchSandbox, noSuchSession, systemError } from './errors.js';
 import { JournalRoom } from './journal-room.js';
 import type { KeeperLimits } from './limits.js';
 import type { Root } from './root.js';
@@ -78,10 +78,21 @@ export class Sandbox implements SessionEvents {
     return running;
   }
 
-  /** @throws {SandboxError} `not_found` */
+  get liveCount(): number {
+    return this.#live.size;
+  }
+
+  /** @throws {SandboxError} `not_found`; `unavailable`: it cannot be told */
   checkExists(): void {
-    const stats = lstatSync(this.directory, { throwIfNoEntry: false });
-    if (!stats?.isDirectory()) throw noSuchSandbox();
+    if (!this.#directoryStats()?.isDirectory()) throw noSuchSandbox();
+  }
+
+  #directoryStats(): Stats | undefined {
+    try {
+      return lstatSync(this.directory, { throwIfNoEntry: false });
+    } catch (error) {
+      throw systemError('unavailable', 'the directory of the sandbox cannot be reached', error, 'none');
+    }
   }
 
   /** @throws {SandboxError} `not_found` */

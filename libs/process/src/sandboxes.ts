@@ -23,6 +23,13 @@ export class Sandboxes {
     return count;
   }
 
+  /** Sessions that hold something of the machine: a process or a pipe. */
+  get liveCount(): number {
+    let count = 0;
+    for (const sandbox of this.#known.values()) count += sandbox.liveCount;
+    return count;
+  }
+
   get sessionCount(): number {
     let count = 0;
     for (const sandbox of this.#known.values()) count += sandbox.sessionCount;
@@ -62,7 +69,7 @@ export class Sandboxes {
       await sandbox.lock.exclusive(async () => {
         sandbox.checkExists();
         if (!(await sandbox.stop(this.context.limits.stopGraceMs))) throw notStopped();
-        await writeFile(sandbox.suspendedMark, '', { mode: 0o600 });
+        await markSuspended(sandbox);
       });
     });
   }
@@ -80,7 +87,7 @@ export class Sandboxes {
     return await this.#with(name, async (sandbox) => {
       return await sandbox.lock.shared(async () => {
         sandbox.checkExists();
-        await rm(sandbox.suspendedMark, { force: true });
+        await wake(sandbox);
         return await work(sandbox);
       });
     });
@@ -169,6 +176,25 @@ async function makeDirectory(sandbox: Sandbox): Promise<void> {
     } catch {
       throw new SandboxError('write_failed', { message: 'something else has the name of the sandbox', effect: 'none' });
     }
+  }
+}
+
+/** Its processes are gone by then, whether it can be recorded or not: what was asked for has happened in part. */
+async function markSuspended({ suspendedMark }: Sandbox): Promise<void> {
+  try {
+    await writeFile(suspendedMark, '', { mode: 0o600 });
+  } catch (error) {
+    throw systemError('unavailable', 'everything was stopped, but that could not be recorded', error, 'done');
+  }
+}
+
+/** Nearly always there is no mark, and to ask costs far less than to remove. */
+async function wake({ suspendedMark }: Sandbox): Promise<void> {
+  if (!existsSync(suspendedMark)) return;
+  try {
+    await rm(suspendedMark, { force: true });
+  } catch (error) {
+    throw systemError('unavailable', 'the sandbox could not be resumed', error, 'none');
   }
 }
 

@@ -62,7 +62,7 @@ export async function startSession(
     journal?.close();
     for (const name of names) rmSync(name, { force: true });
     await rm(join(sandbox.journals, id), { recursive: true, force: true }).catch(() => {});
-    throw error;
+    throw systemError('unavailable', 'the session could not be started', error);
   }
 }
 
@@ -87,7 +87,10 @@ function openJournal(directory: string, limits: KeeperLimits): JournalWriter {
 }
 
 function recordUnlessShort(session: Session, directory: string, pid: number): void {
-  const timer = setTimeout(() => void recordProcess(directory, pid), RECORD_AFTER_MS).unref();
+  const timer = setTimeout(() => {
+    // Once the leader was reaped its pid may be another's.
+    if (session.leaderRunning) void recordProcess(directory, pid);
+  }, RECORD_AFTER_MS).unref();
   void session.finished.then(() => clearTimeout(timer));
 }
 
@@ -103,7 +106,7 @@ async function recordProcess(directory: string, pid: number): Promise<void> {
 export function sessionLimit(): SandboxError {
   return new SandboxError('unavailable', {
     detail: 'session_limit',
-    message: 'as many processes run here as may',
+    message: 'as many sessions live here as may; one that left a background process behind is one of them',
     effect: 'none',
   });
 }

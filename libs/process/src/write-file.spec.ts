@@ -75,6 +75,25 @@ describe('a file of a sandbox', () => {
   });
 });
 
+describe('a refusal', () => {
+  const tooLong = 'x'.repeat(256);
+
+  test.each([
+    ['none: nothing was made', tooLong, 'none', []],
+    ['unknown: a parent was made', `new/${tooLong}`, 'unknown', ['new']],
+    ['unknown: a parent of a parent was made', `new/${tooLong}/f`, 'unknown', ['new']],
+  ])('has effect %s', async (_effect, path, effect, left) => {
+    await expect(writeSandboxFile(box, path, data)).rejects.toMatchObject({ code: 'write_failed', effect });
+    expect(readdirSync(box)).toEqual(left);
+  });
+
+  test('for a way that leads outside over a directory which it made has effect unknown', async () => {
+    symlinkSync('new/../../outside', join(box, 'link'));
+    await expect(writeSandboxFile(box, 'link/f', data)).rejects.toMatchObject({ ...OUTSIDE, effect: 'unknown' });
+    expect(readdirSync(box).toSorted()).toEqual(['link', 'new']);
+  });
+});
+
 describe('the mode', () => {
   test.each([0o077, 0, 0o777])('is exact under umask %o', async (umask) => {
     mkdirSync(join(box, 'd'));

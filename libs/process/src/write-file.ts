@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { lstat, open, rename, rm } from 'node:fs/promises';
+import type { SandboxEffect } from '#libs/contract/core';
 import { openConfined, type ConfinedPath } from './confined-path.js';
 import { errnoOf, invalidArgument, systemError } from './errors.js';
 import { sandboxPath } from './sandbox-path.js';
@@ -14,19 +15,23 @@ const LONGEST_PATH = 4_096;
  * 0644; either is exact, whatever the umask. A symlink to a file inside is written through; one that leads outside is
  * refused.
  *
- * @throws {SandboxError} `invalid` / `argument`, `path_outside_sandbox`; `write_failed`, also with `disk_full`
+ * @throws {SandboxError} `invalid` / `argument`, `path_outside_sandbox`; `write_failed`, also with `disk_full`; effect
+ *   `none`: nothing was made, not even a directory
  */
 export async function writeSandboxFile(sandbox: string, path: string, data: Uint8Array, mode?: number): Promise<void> {
   checkFile(path, mode);
+  // The file is all or nothing, its parents are not, and they stay: another write may be using them.
+  let effect: SandboxEffect = 'none';
+  const left = () => (effect = 'unknown');
   try {
-    const target = await openConfined(sandbox, sandboxPath(sandbox, path));
+    const target = await openConfined(sandbox, sandboxPath(sandbox, path), left);
     try {
-      await replace(target, data, mode);
+      await replace(target, data, mode, left);
     } finally {
       await target.close();
     }
   } catch (error) {
-    throw systemError('write_failed', 'the file could not be written', error, 'none');
+    throw systemError('write_failed', 'the file could not be written', error).with({ effect });
   }
 }
 
@@ -40,7 +45,13 @@ function checkFile(path: string, mode: number | undefined): void {
   }
 }
 
-async function replace(target: ConfinedPath, data: Uint8Array, mode: number | undefined): Promise<void> {
+/** @param left called when it fails and something of it could not be removed */
+async function replace(
+  target: ConfinedPath,
+  data: Uint8Array,
+  mode: number | undefined,
+  left: () => void,
+): Promise<void> {
   const keptMode = await existingMode(target);
   const temporary = target.at(`.write-${randomBytes(8).toString('hex')}`);
   await target.verify();
@@ -56,7 +67,7 @@ async function replace(target: ConfinedPath, data: Uint8Array, mode: number | un
     await target.verify();
     await rename(temporary, target.at(target.name));
   } catch (error) {
-    await rm(temporary, { force: true }).catch(() => {});
+    await rm(temporary, { force: true }).catch(left);
     throw error;
   }
 }
