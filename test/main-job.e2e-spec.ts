@@ -8,7 +8,7 @@ import { collect, digest, sha256 } from './support/collect.js';
 import { DaemonProcess } from './support/daemon-process.js';
 import { refusal, words } from './support/errors.js';
 import { TestApp } from './support/nest-app.js';
-import { allGone, appeared, processesWith, sleepMarker, zombiesOf } from './support/processes.js';
+import { allGone, appeared, sleepMarker, zombiesOf } from './support/processes.js';
 import { RUNNER_ID, RUNNER_TOKEN } from './support/runners.js';
 import { tempDir } from './support/temp-dir.js';
 import { settles, until } from './support/until.js';

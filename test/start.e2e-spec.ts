@@ -63,6 +63,14 @@ describe('npm start -- --run', () => {
     expect(await start.left()).toEqual(NOTHING);
   });
 
+  test('settings meant for another daemon do not reach its own', async () => {
+    const env = { SANDBOX_RUNNER_LOG_LEVEL: 'nonsense', SANDBOX_RUNNER_TOKEN_FILE: '/nowhere', RUNNER_TOKENS: 'x' };
+    await using start = await StartProcess.launch('env', { env });
+    expect(await start.read().code()).toBe(0);
+    expect(start.stdout.toString()).not.toMatch(/RUNNER/);
+    expect(await start.left()).toEqual(NOTHING);
+  });
+
   test('141 when nobody reads our stdout any more', async () => {
     await using start = await StartProcess.launch('yes');
     await once(start.child.stdout, 'data');

@@ -84,7 +84,10 @@ export class RunnerGateway
         registry: runner.host ?? this.host,
         limits: this.limits,
         heartbeatIntervalMs: this.settings.heartbeatIntervalMs,
-        onRegistered: () => this.#registrations++,
+        onRegistered: () => {
+          this.#registrations++;
+          this.#log.log(`${runner.runnerId}: online as ${JSON.stringify(runner.name)}`);
+        },
         log: (line) => this.#log.log(`${runner.runnerId}: ${line}`),
       });
       return connection;

@@ -28,13 +28,14 @@ export class DaemonProcess {
   readonly ended: Promise<string>;
 
   constructor({ url, token, root, name, log, main = MAIN }: DaemonOptions) {
-    const { RUNNER_TOKENS: _, SANDBOX_RUNNER_TOKEN_FILE: __, ...environment } = process.env;
+    // Neither the platform's tokens nor settings meant for another daemon.
+    const environment = Object.entries(process.env).filter(([key]) => !/^(RUNNER_TOKENS$|SANDBOX_RUNNER_)/.test(key));
     const output = log === 'inherit' ? 2 : 'pipe';
     this.#child = spawn(process.execPath, [main], {
       detached: true,
       stdio: ['pipe', output, output],
       env: {
-        ...environment,
+        ...Object.fromEntries(environment),
         SANDBOX_RUNNER_URL: url,
         SANDBOX_RUNNER_TOKEN: token,
         SANDBOX_RUNNER_ROOT: root,
