@@ -40,11 +40,12 @@ export class Execs {
 
   /** Nobody can take an answer any more. */
   killAll(): void {
-    for (const command of this.running) {
-      void this.stop(command, { signal: 'SIGKILL', graceMs: 0 }).then((gone) => {
-        if (!gone) this.log.warn('a command could not be killed', { sandbox: command.sandbox });
-      });
-    }
+    for (const command of this.running) void this.kill(command);
+  }
+
+  private async kill(command: Running): Promise<void> {
+    const gone = await this.stop(command, { signal: 'SIGKILL', graceMs: 0 });
+    if (!gone) this.log.warn('a command could not be killed', { sandbox: command.sandbox });
   }
 
   /** Whether nothing of it is left. Never rejects. */
