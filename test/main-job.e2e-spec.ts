@@ -220,8 +220,9 @@ describe('stdin', () => {
     expect(await closed.drain()).toEqual({ exitCode: 0 });
     await closed.closeStdin();
 
-    const none = await spawnSh('read x; exit 3');
+    const none = await spawnSh('until [ -e asked ]; do sleep 0.02; done; read x; exit 3');
     expect(await refusal(none.writeStdin('x'))).toEqual({ code: 'invalid', detail: 'stdin_not_open', effect: 'none' });
+    await app.sandboxes.writeFile(handle, 'asked', '');
     expect(await none.drain()).toEqual({ exitCode: 3 });
 
     const ended = await app.sandboxes.spawn(handle, 'true', [], { stdin: true });

@@ -30,7 +30,9 @@ export class StdinQueue {
     this.#isOpen = isOpen;
     if (!isOpen) return;
     // A turn later: the answer to a write may have come in together with the exit.
-    const end = () => setImmediate(() => this.#waiting.forEach((settle) => settle()));
+    const end = () => {
+      if (this.#waiting.size > 0) setImmediate(() => this.#waiting.forEach((settle) => settle()));
+    };
     stream.exit.then(end, end);
   }
 
