@@ -359,7 +359,10 @@ describe('stdin', () => {
     const { stdout, end } = await outcome(id);
     expect([stdout.equals(whole), end]).toEqual([true, { exit: { exitCode: 0 } }]);
     await keeper.closeStdin('box', id);
-    await expect(keeper.write('box', id, 'next', Buffer.from('x'))).rejects.toMatchObject({ code: 'command_exited' });
+    await expect(keeper.write('box', id, 'next', Buffer.from('x'))).rejects.toMatchObject({
+      code: 'command_exited',
+      effect: 'none',
+    });
   });
 
   test('is written once though a write is repeated', async () => {
@@ -380,10 +383,12 @@ describe('stdin', () => {
       async () => await keeper.write('box', id, 'next', Buffer.alloc(1 << 20, '\n')),
     );
     const results = await Promise.allSettled(writes);
-    const codes = results.flatMap((result) =>
-      result.status === 'rejected' ? [(result.reason as SandboxError).code] : [],
-    );
-    expect([...new Set(codes)]).toEqual(['command_exited']);
+    const failures = results.flatMap((result) => {
+      if (result.status === 'fulfilled') return [];
+      const { code, effect } = result.reason as SandboxError;
+      return [`${code} ${effect}`];
+    });
+    expect([...new Set(failures)]).toEqual(['command_exited unknown']);
     expect(results.at(-1)?.status).toBe('rejected');
     expect((await outcome(id)).end).toEqual({ exit: { exitCode: 5 } });
   });
@@ -402,7 +407,7 @@ describe('stdin', () => {
     const id = await start('exec sleep 60', { stdin: true });
     const pending = keeper.write('box', id, 'next', Buffer.alloc(1 << 20)).catch((error: unknown) => error);
     await keeper.destroy('box');
-    expect(await pending).toMatchObject({ code: 'command_exited' });
+    expect(await pending).toMatchObject({ code: 'command_exited', effect: 'unknown' });
   });
 });
 

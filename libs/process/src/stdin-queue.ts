@@ -28,7 +28,7 @@ export class StdinQueue {
    * @throws {SandboxError} see `SessionKeeper.write`
    */
   async write(offset: number | 'next', data: Uint8Array): Promise<{ applied: number }> {
-    if (this.#exited) throw commandExited();
+    if (this.#exited) throw commandExited('none');
     const at = offset === 'next' ? this.#accepted : offset;
     if (!Number.isSafeInteger(at) || at < 0) throw new SandboxError('invalid', { detail: 'argument' });
     if (at > this.#accepted) throw new SandboxError('invalid', { detail: 'offset_beyond_end' });
@@ -70,7 +70,7 @@ export class StdinQueue {
   async #failWrite(reject: (error: SandboxError) => void): Promise<void> {
     await Promise.race([this.exit, delay(EXIT_AFTER_EPIPE_MS)]);
     const closed = new SandboxError('write_failed', { message: 'the process has closed its stdin' });
-    this.#settle(reject, this.#exited ? commandExited() : closed);
+    this.#settle(reject, this.#exited ? commandExited('unknown') : closed);
   }
 
   #settle(reject: (error: SandboxError) => void, error: SandboxError): void {
@@ -79,11 +79,12 @@ export class StdinQueue {
 
   #settleAll(): void {
     this.#exited = true;
-    for (const reject of this.#pending) this.#settle(reject, commandExited());
+    for (const reject of this.#pending) this.#settle(reject, commandExited('unknown'));
     this.stream.destroy();
   }
 }
 
-function commandExited(): SandboxError {
-  return new SandboxError('command_exited', { message: 'the process has ended' });
+/** Of a write that had begun, the process may have read a part. */
+function commandExited(effect: 'none' | 'unknown'): SandboxError {
+  return new SandboxError('command_exited', { effect, message: 'the process has ended' });
 }
