@@ -32,11 +32,7 @@ export class OutputEnd {
     else this.#silence?.refresh();
   }
 
-  /** All pipes are at their end. */
-  eof(): void {
-    this.finish();
-  }
-
+  /** All pipes are at their end, or no more is wanted. */
   finish(): void {
     if (this.#done) return;
     this.#done = true;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { identify, type ProcessIdentity } from './process-identity.js';
@@ -51,6 +51,12 @@ test.each<[string, Partial<ProcessIdentity> | string]>([
   const lock = await RootLock.acquire(root);
   expect(locks()).toEqual(['lock.5']);
   await lock.release();
+});
+
+test('a lock that cannot be read is not taken for a released one', async () => {
+  mkdirSync(join(root.runner, 'lock.4'));
+  await expect(RootLock.acquire(root)).rejects.toMatchObject({ code: 'EISDIR' });
+  expect(locks()).toEqual(['lock.4']);
 });
 
 test('of many that find a stale lock at once exactly one wins, every time', async () => {

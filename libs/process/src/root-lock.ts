@@ -17,6 +17,7 @@ export class RootLockedError extends Error {
   }
 }
 
+const GONE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR']);
 const LOCK_NAME = /^lock\.(\d+)$/;
 
 /**
@@ -81,10 +82,17 @@ async function highestLock(root: Root): Promise<number> {
   return Math.max(0, ...(await lockGenerations(root)));
 }
 
-/** `undefined`: released, or not a record that a daemon wrote whole. */
+/** `undefined`: released, or not a record that a daemon wrote whole. One that cannot be read says nothing: it throws. */
 async function readOwner(path: string): Promise<ProcessIdentity | undefined> {
+  let text: string;
   try {
-    const value: unknown = JSON.parse(await readFile(path, 'utf8'));
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if (GONE.has(errnoOf(error))) return undefined;
+    throw error;
+  }
+  try {
+    const value: unknown = JSON.parse(text);
     return isProcessIdentity(value) ? value : undefined;
   } catch {
     return undefined;
