@@ -25,7 +25,7 @@ describe('a refusal of the daemon', () => {
       { error: 'truncated', detail: 'output_limit' },
       'truncated',
       'output_limit',
-      'none',
+      'unknown',
       'exec: truncated: output_limit',
     ],
     [{ error: 'unavailable' }, 'unavailable', undefined, 'unknown', 'exec: unavailable'],
@@ -77,6 +77,7 @@ describe('a refusal of the daemon', () => {
   test('of a reading request did nothing, whatever it says', () => {
     expect(refused('get', { error: 'unavailable' }).effect).toBe('none');
     expect(refused('attach', { error: 'on_fire' }).effect).toBe('none');
+    expect(refused('attach', { error: 'truncated' }).effect).toBe('none');
   });
 
   test('says from where on a session can be replayed', () => {

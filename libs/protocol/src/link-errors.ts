@@ -1,15 +1,13 @@
 import { SANDBOX_ERROR_DETAILS, SandboxError, type SandboxEffect, type SandboxErrorDetail } from '#libs/contract/core';
 import { ReplayEvicted } from './refusal.js';
 import type { ShapeError } from './field.js';
-import { ERROR_WORDS, type RefusalBody, type RequestOp } from './table.js';
+import { ERROR_WORDS, isReadOnly, type RefusalBody, type RequestOp } from './table.js';
 
 // What goes wrong between a caller and a daemon, as errors of the contract.
 
-const READ_ONLY: ReadonlySet<RequestOp> = new Set<RequestOp>(['get', 'list', 'list_sessions', 'attach']);
-
 /** The effect of a request that was handed over and not answered as promised. */
 export function effectOnceSent(op: RequestOp): SandboxEffect {
-  return READ_ONLY.has(op) ? 'none' : 'unknown';
+  return isReadOnly(op) ? 'none' : 'unknown';
 }
 
 export function disconnected(effect: SandboxEffect): SandboxError {
@@ -98,7 +96,7 @@ export function refused(about: RequestOp | 'session', refusal: RefusalBody): San
   });
 }
 
-const UNCERTAIN: ReadonlySet<string> = new Set(['unavailable', 'write_failed', 'provider']);
+const UNCERTAIN: ReadonlySet<string> = new Set(['unavailable', 'write_failed', 'truncated', 'provider']);
 
 function effectOfRefusal(about: RequestOp | 'session', code: string): SandboxEffect {
   if (!UNCERTAIN.has(code)) return 'none';

@@ -1,5 +1,5 @@
 import { SandboxError, type SandboxEffect, type StreamOffsets } from '#libs/contract/core';
-import type { RefusalBody, RequestOp } from './table.js';
+import { isReadOnly, type RefusalBody, type RequestOp } from './table.js';
 
 /** The `cause` of a `truncated` / `replay_evicted` error: from where on a session can still be replayed. */
 export class ReplayEvicted extends Error {
@@ -33,10 +33,8 @@ export function refusalOf(error: unknown): RefusalBody {
   };
 }
 
-const READ_ONLY: ReadonlySet<RequestOp> = new Set<RequestOp>(['get', 'list', 'list_sessions', 'attach']);
-
 /** A result that no frame can carry: nothing of it is sent, since a part would look like the whole. */
 export function tooLargeToSend(op: RequestOp): RefusalBody {
-  const effect: SandboxEffect = READ_ONLY.has(op) ? 'none' : 'done';
+  const effect: SandboxEffect = isReadOnly(op) ? 'none' : 'done';
   return { error: 'truncated', detail: 'output_limit', effect };
 }

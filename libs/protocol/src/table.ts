@@ -143,3 +143,10 @@ export type DialQuery = Typed<typeof DIAL>;
 export function isRequestOp(value: unknown): value is RequestOp {
   return typeof value === 'string' && Object.hasOwn(REQUESTS, value);
 }
+
+const READ_ONLY: ReadonlySet<RequestOp> = new Set<RequestOp>(['get', 'list', 'list_sessions', 'attach']);
+
+/** Whether a request changes nothing, so that it has effect `none` however it fails. */
+export function isReadOnly(op: RequestOp): boolean {
+  return READ_ONLY.has(op);
+}
