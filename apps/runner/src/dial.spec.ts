@@ -92,6 +92,11 @@ describe('dial', () => {
     ['503', refusing(503, '\u001b[2Jdown'), { kind: 'refused', status: 503, says: '?[2Jdown' }],
     ['200', refusing(200, 'hello'), { kind: 'refused', status: 200, says: 'hello' }],
     ['an echo of the token', refusing(401, `bad ${TOKEN}!`), { kind: 'refused', status: 401, says: 'bad [token]!' }],
+    [
+      'an echo of the token across the cut',
+      refusing(401, `${'a'.repeat(196)}${TOKEN}`),
+      { kind: 'refused', status: 401, says: `${'a'.repeat(196)}[tok` },
+    ],
   ])('tells a refusal from a loss: %s', async (_title, server, end) => {
     expect(await dial(target(await listening(server)), unexpected, never, LIMITS)).toEqual(end);
   });

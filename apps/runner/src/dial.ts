@@ -48,6 +48,8 @@ export function dial(
       maxPayload: PROTOCOL_LIMITS.maxFrameBytes,
     });
     let end: LinkEnd | undefined;
+    // Before it is cut: a token that lies across the cut would not be recognised.
+    const said = (text: string): string => harmless(text.replaceAll(target.token, '[token]'));
     let transport: { readonly bytesRead: number } = { bytesRead: 0 };
     let opened = false;
     const giveUp = (problem: string): void => {
@@ -68,8 +70,7 @@ export function dial(
     });
     ws.on('unexpected-response', (_request, response) => {
       readLine(response, limits, (line) => {
-        const says = harmless(line).replaceAll(target.token, '[token]');
-        end ??= { kind: 'refused', status: response.statusCode ?? 0, says };
+        end ??= { kind: 'refused', status: response.statusCode ?? 0, says: said(line) };
         ws.terminate();
       });
     });
@@ -83,7 +84,7 @@ export function dial(
     });
     ws.on('close', (code, reason) => {
       answered();
-      resolve(end ?? { kind: 'closed', code, reason: harmless(reason.toString()) });
+      resolve(end ?? { kind: 'closed', code, reason: said(reason.toString()) });
     });
   });
 }
