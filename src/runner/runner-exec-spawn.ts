@@ -16,16 +16,17 @@ import type { RunnerLink, SessionExit, SessionSink } from '#libs/protocol';
  * make does not, and then nothing is confirmed.
  */
 export function execOverSpawn(link: RunnerLink, handle: SandboxHandle, request: ExecRequest): Promise<ExecResult> {
-  const { stdin, signal } = request;
+  const { stdin, signal, maxOutputBytes, timeoutMs = Infinity, startedAtMs } = request;
   const sink = new ExecSink();
   return collectExec(spawn(link, handle, request, sink), {
     ...request,
     // The process reads /dev/null unless there is something to write.
     ...(stdin !== undefined && { stdin }),
-    stop: async () => {
-      // Version 1 has no way to stop a command that the caller gave up.
+    stop: async ({ outputBytes }) => {
+      // Version 1 has no way to stop a command but its own limits: for anything else, leaving it has to do.
+      const isDue = outputBytes > maxOutputBytes || performance.now() - startedAtMs >= timeoutMs;
       if (link.instance === undefined || signal?.aborted) return { confirmed: false };
-      return { confirmed: await sink.gone };
+      return { confirmed: isDue ? await sink.gone : await Promise.race([sink.gone, Promise.resolve(false)]) };
     },
   });
 }

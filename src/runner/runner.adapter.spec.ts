@@ -532,6 +532,19 @@ describe('RunnerAdapter', () => {
       await expect(result).rejects.toMatchObject(expected);
     });
 
+    test('waits for no stop that nobody was asked for', async () => {
+      const { adapter, link } = await fixture();
+      const startedAt = performance.now();
+      const stdin = (async function* () {
+        yield 'a';
+        throw new Error('lost');
+      })();
+      const error = { code: 'invalid', detail: 'argument', effect: 'unknown' };
+      await expect(adapter.exec(handle, 'x', [], { stdin, timeoutMs: 60_000 })).rejects.toMatchObject(error);
+      expect(performance.now() - startedAt).toBeLessThan(2_000);
+      expect(link.session.at(-1)).toBe('stop');
+    });
+
     test('gives no exit when the connection ends', async () => {
       const { adapter, link } = await fixture();
       const result = adapter.exec(handle, 'x', [], { stdin: '' });
