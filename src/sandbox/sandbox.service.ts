@@ -267,7 +267,7 @@ export class SandboxService {
    * @throws what `work` threw last
    */
   async withBackoff<T>(work: () => T | PromiseLike<T>, options?: BackoffOptions): Promise<T> {
-    return withBackoff(work, { baseMs: this.settings.retryBaseMs, ...options });
+    return withBackoff(work, { ...options, baseMs: options?.baseMs ?? this.settings.retryBaseMs });
   }
 
   async #capabilitiesOf(handle: SandboxHandle, options?: CallOptions): Promise<ReadonlySet<SandboxCapability>> {
