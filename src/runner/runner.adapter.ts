@@ -117,7 +117,16 @@ export class RunnerAdapter extends SandboxAdapter {
     const link = await this.#linkTo(handle.name);
     const stream = new CommandStream();
     const channel = await link.open('attach', { name: handle.name, sessionId, from, stdin }, stream, { signal });
-    return new StreamingCommand({ provider: this.provider, handle, sessionId, stream, channel, stdin, tty: false });
+    return new StreamingCommand({
+      provider: this.provider,
+      operation: 'attach',
+      handle,
+      sessionId,
+      stream,
+      channel,
+      stdin,
+      tty: false,
+    });
   }
 
   /** `~` and `/home/sprite` at the beginning mean the sandbox's directory; every other path is its own. */

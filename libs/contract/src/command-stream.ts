@@ -5,6 +5,12 @@ import { SandboxError } from './sandbox-error.js';
 /** What a reader gets: frames, and as the last item an exit or an error. */
 export type StreamItem = SandboxFrame | { readonly type: 'error'; readonly error: SandboxError };
 
+/** Which call gave the command, for its errors. */
+export interface StreamSource {
+  readonly provider: string;
+  readonly operation: 'spawn' | 'attach';
+}
+
 /** The one reader's end of a {@link CommandStream}. */
 export interface FrameReader {
   /** The next item if one is here. Nothing follows an exit or an error. */
@@ -26,8 +32,9 @@ export interface FrameReader {
  */
 export class CommandStream {
   readonly #items = new Fifo<StreamItem>();
-  readonly #exit: Promise<Exit>;
-  #settle!: { resolve(exit: Exit): void; reject(error: SandboxError): void };
+  #exit: Promise<Exit> | undefined;
+  #settle: { resolve(exit: Exit): void; reject(error: SandboxError): void } | undefined;
+  #source: StreamSource | undefined;
   #end: Exit | SandboxError | undefined;
   #detached = false;
   #claimed = false;
@@ -39,14 +46,17 @@ export class CommandStream {
 
   constructor(onTaken?: (bytes: number) => void) {
     this.#onTaken = onTaken;
-    this.#exit = new Promise((resolve, reject) => {
-      this.#settle = { resolve, reject };
-    });
-    this.#exit.catch(() => {});
   }
 
   /** How it ended, as soon as that has arrived, read or not. Claims nothing, never an unhandled rejection. */
   get exit(): Promise<Exit> {
+    if (this.#exit !== undefined) return this.#exit;
+    this.#exit = new Promise((resolve, reject) => {
+      if (this.#end instanceof SandboxError) reject(this.#end);
+      else if (this.#end !== undefined) resolve(this.#end);
+      else this.#settle = { resolve, reject };
+    });
+    this.#exit.catch(() => {});
     return this.#exit;
   }
 
@@ -65,9 +75,11 @@ export class CommandStream {
     return this.#outputBytes;
   }
 
-  /** Sets who is told about taken bytes; told at once about those taken before. */
-  connect(onTaken: (bytes: number) => void): void {
+  /** Sets who is told about taken bytes, at once about those taken before, and what errors name from then on. */
+  connect(onTaken: (bytes: number) => void, source?: StreamSource): void {
     this.#onTaken = onTaken;
+    this.#source = source;
+    if (this.#end instanceof SandboxError) this.#end = this.#named(this.#end);
     const bytes = this.#unreported;
     this.#unreported = 0;
     if (bytes > 0) onTaken(bytes);
@@ -85,8 +97,9 @@ export class CommandStream {
 
   error(error: SandboxError): void {
     if (this.#end !== undefined) return;
-    this.#fail(error);
-    this.#items.push({ type: 'error', error });
+    const named = this.#named(error);
+    this.#fail(named);
+    this.#items.push({ type: 'error', error: named });
     this.#onReadable?.();
   }
 
@@ -97,7 +110,7 @@ export class CommandStream {
   detach(): void {
     if (this.#detached) return;
     this.#detached = true;
-    const error = detachedError();
+    const error = this.#named(detachedError());
     if (this.#end === undefined) this.#fail(error);
     this.#items.clear();
     this.#items.push({ type: 'error', error });
@@ -109,14 +122,19 @@ export class CommandStream {
   /** @throws {SandboxError} `invalid` / `already_consumed` from the second call on */
   claim(): FrameReader {
     if (this.#claimed) {
-      throw new SandboxError('invalid', {
-        detail: 'already_consumed',
-        effect: 'none',
-        message: 'the output of this command already has its one reader',
-      });
+      throw this.#named(
+        new SandboxError('invalid', {
+          detail: 'already_consumed',
+          effect: 'none',
+          message: 'the output of this command already has its one reader',
+        }),
+      );
     }
     this.#claimed = true;
-    const read = () => this.#items.shift();
+    const read = () => {
+      const item = this.#items.shift();
+      return item?.type === 'error' ? { ...item, error: this.#named(item.error) } : item;
+    };
     return {
       read,
       next: async () => {
@@ -147,14 +165,20 @@ export class CommandStream {
       ...(startError !== undefined && { startError }),
     };
     this.#end = exit;
-    this.#settle.resolve(exit);
+    this.#settle?.resolve(exit);
     this.#items.push({ type: 'exit', ...exit });
     this.#onReadable?.();
   }
 
   #fail(error: SandboxError): void {
     this.#end = error;
-    this.#settle.reject(error);
+    this.#settle?.reject(error);
+  }
+
+  /** What came before the source was known is named when it is read. */
+  #named(error: SandboxError): SandboxError {
+    const source = this.#source;
+    return source === undefined || error.operation === source.operation ? error : error.with(source);
   }
 
   #report(bytes: number): void {

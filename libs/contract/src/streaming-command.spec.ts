@@ -7,11 +7,13 @@ import { CommandStream } from './command-stream.js';
 import type { OutputFrame, SandboxFrame, TerminalSize } from './frames.js';
 import { sandboxHandle } from './handle.js';
 import type { CallOptions } from './operations.js';
+import { withBackoff } from './retry.js';
 import { SandboxError } from './sandbox-error.js';
 import { StreamingCommand } from './streaming-command.js';
 
 const EXIT: SandboxFrame = { type: 'exit', exitCode: 7 };
 const LOST = new SandboxError('unavailable', { detail: 'runner_disconnected', provider: 'fake' });
+const NAMED_LOST = { detail: 'runner_disconnected', provider: 'fake', operation: 'spawn' };
 const DETACHED = { code: 'unavailable', detail: 'detached', effect: 'none' };
 const CONSUMED = { code: 'invalid', detail: 'already_consumed', effect: 'none' };
 
@@ -146,7 +148,7 @@ describe('the iterator', () => {
     stream.error(LOST);
     const frames = command[Symbol.asyncIterator]();
     expect(await frames.next()).toEqual({ done: false, value: output('a') });
-    expect(await failureOf(frames.next())).toBe(LOST);
+    expect(await failureOf(frames.next())).toMatchObject(NAMED_LOST);
     expect(await frames.next()).toEqual({ done: true, value: undefined });
   });
 
@@ -313,7 +315,7 @@ describe('forEach and drain', () => {
   test('rejects with the error of the stream', async () => {
     const { stream, command } = setUp();
     stream.error(LOST);
-    expect(await failureOf(command.drain())).toBe(LOST);
+    expect(await failureOf(command.drain())).toMatchObject(NAMED_LOST);
   });
 
   test('drain reads everything and gives the exit', async () => {
@@ -425,8 +427,8 @@ describe('streams', () => {
       })(),
     );
     expect(seen.join('')).toBe('ab');
-    expect(failure).toBe(LOST);
-    expect(await failureOf(stderr.toArray())).toBe(LOST);
+    expect(failure).toMatchObject(NAMED_LOST);
+    expect(await failureOf(stderr.toArray())).toMatchObject(NAMED_LOST);
   });
 
   test('an error that nobody listens to is no uncaught exception', async () => {
@@ -712,7 +714,7 @@ describe('the stdin Writable', () => {
     const { command, stream } = setUp();
     const failure = new Promise((resolve) => command.stdin?.on('error', resolve));
     stream.error(LOST);
-    expect(await failure).toBe(LOST);
+    expect(await failure).toMatchObject(NAMED_LOST);
   });
 
   test('destroying it before end closes stdin', async () => {
@@ -749,5 +751,45 @@ describe('resize', () => {
     expect(await failureOf(command.resize({ cols: 0, rows: 1 }))).toMatchObject({ code: 'invalid' });
     await command.stop();
     expect(await failureOf(command.resize(size))).toMatchObject(DETACHED);
+  });
+});
+
+describe('errors of the output', () => {
+  const lost = new SandboxError('unavailable', { detail: 'closed_before_exit' });
+
+  test.each([
+    [undefined, 1],
+    ['spawn', 1],
+    ['attach', 3],
+  ] as const)('of a command that %s gave name it, so that it is tried %s times', async (operation, attempts) => {
+    let made = 0;
+    const work = async () => {
+      made++;
+      const stream = new CommandStream();
+      stream.error(lost);
+      const channel = new RecordingChannel();
+      const handle = sandboxHandle('fake', 'box');
+      const source = { provider: 'fake', ...(operation && { operation }) };
+      const command = new StreamingCommand({ ...source, handle, stream, channel, stdin: false, tty: false });
+      const named = { detail: 'closed_before_exit', provider: 'fake', operation: operation ?? 'spawn' };
+      await expect(command.exit).rejects.toMatchObject(named);
+      await command.drain();
+    };
+    const error = await failureOf(withBackoff(work, { baseMs: 0 }));
+    expect(error).toMatchObject({ provider: 'fake', operation: operation ?? 'spawn', effect: 'unknown' });
+    expect(made).toBe(attempts);
+  });
+
+  test('that come later, or from this end, name it too', async () => {
+    const named = { provider: 'fake', operation: 'spawn' };
+    const { stream, command } = setUp();
+    const frames = all(command);
+    stream.error(lost);
+    expect(await failureOf(frames)).toMatchObject({ ...named, detail: 'closed_before_exit' });
+    expect(await failureOf(command.exit)).toMatchObject({ ...named, detail: 'closed_before_exit' });
+    expect(await failureOf(command.drain())).toMatchObject({ ...named, detail: 'already_consumed' });
+    const left = setUp();
+    await left.command.stop();
+    expect(await failureOf(left.command.exit)).toMatchObject({ ...named, detail: 'detached' });
   });
 });

@@ -18,6 +18,8 @@ import { StdinQueue } from './stdin-queue.js';
 /** What a {@link StreamingCommand} is made of. */
 export interface StreamingCommandInit {
   readonly provider: string;
+  /** The call that gave it; errors of its output name it, so that a command is not repeated. @default 'spawn' */
+  readonly operation?: 'spawn' | 'attach';
   readonly handle: SandboxHandle;
   readonly sessionId?: string;
   /** Where the adapter delivers the output. The command connects it to `channel.taken`. */
@@ -57,7 +59,8 @@ export class StreamingCommand implements SandboxCommand {
     this.#hasStdin = init.stdin;
     this.#tty = init.tty;
     this.#stdin = new StdinQueue(init.stream, init.channel, init.stdin);
-    init.stream.connect((bytes) => init.channel.taken(bytes));
+    const { provider, operation = 'spawn' } = init;
+    init.stream.connect((bytes) => init.channel.taken(bytes), { provider, operation });
   }
 
   get outputBytes(): number {

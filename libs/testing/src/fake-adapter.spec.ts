@@ -3,6 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import {
   SANDBOX_CAPABILITIES,
   SandboxError,
+  withBackoff,
   type SandboxCommand,
   type SandboxErrorCode,
   type SandboxHandle,
@@ -612,4 +613,18 @@ describe('what a test arranges', () => {
     fake.bind('runner');
     expect(fake.buildHandle('box').provider).toBe('runner');
   });
+});
+
+test('a command whose output broke off is not run again, one that was joined is joined again', async () => {
+  const { fake, handle } = await box();
+  const session = await fake.spawn(handle, 'out:a', ['drop'], { detachable: true });
+  await session.stop();
+  let calls = 0;
+  const spawned = async () => (calls++, (await fake.spawn(handle, 'out:a', ['drop'])).drain());
+  const joined = async () => (calls++, (await fake.attach(handle, session.sessionId ?? '')).drain());
+  const named = { detail: 'closed_before_exit', provider: 'fake' };
+  await expect(withBackoff(spawned, { baseMs: 0 })).rejects.toMatchObject({ ...named, operation: 'spawn' });
+  expect(calls).toBe(1);
+  await expect(withBackoff(joined, { baseMs: 0 })).rejects.toMatchObject({ ...named, operation: 'attach' });
+  expect(calls).toBe(4);
 });

@@ -252,7 +252,8 @@ export class FakeAdapter extends SandboxAdapter {
     const { sessionId, from, stdin } = request;
     const attach = (): SandboxCommand => {
       const stream = new CommandStream();
-      return this.#command(handle, this.#sandbox(handle).session(sessionId), stream, stream, from, stdin);
+      const session = this.#sandbox(handle).session(sessionId);
+      return this.#command(handle, session, stream, stream, from, stdin, 'attach');
     };
     return this.#faults.run('attach', attach, (command) => command.stop());
   }
@@ -299,10 +300,12 @@ export class FakeAdapter extends SandboxAdapter {
     sink: SessionSink,
     from: StreamOffsets | 'now',
     stdin: boolean,
+    operation: 'spawn' | 'attach' = 'spawn',
   ): StreamingCommand {
     const reader = session.attach(this.sink(sink), from);
     return new StreamingCommand({
       provider: this.provider,
+      operation,
       handle,
       sessionId: session.id,
       stream,
