@@ -642,6 +642,15 @@ describe('a sandbox', () => {
     await expect(start('true')).rejects.toMatchObject(REFUSED);
   });
 
+  test('of which it cannot be told whether it is suspended is not called running', async () => {
+    await keeper.suspend('box');
+    rmSync(join(root, '.runner', 'state'), { recursive: true });
+    writeFileSync(join(root, '.runner', 'state'), '');
+    const REFUSED = { code: 'unavailable', effect: 'none' };
+    await expect(keeper.get('box')).rejects.toMatchObject(REFUSED);
+    await expect(start('true')).rejects.toMatchObject(REFUSED);
+  });
+
   test('is destroyed with everything that writes in it, twice at once', async () => {
     const outside = mkdtempSync(join(tmpdir(), 'outside-'));
     writeFileSync(join(outside, 'kept'), 'x');

@@ -84,15 +84,12 @@ export class Sandbox implements SessionEvents {
 
   /** @throws {SandboxError} `not_found`; `unavailable`: it cannot be told */
   checkExists(): void {
-    if (!this.#directoryStats()?.isDirectory()) throw noSuchSandbox();
+    if (!statsOf(this.directory)?.isDirectory()) throw noSuchSandbox();
   }
 
-  #directoryStats(): Stats | undefined {
-    try {
-      return lstatSync(this.directory, { throwIfNoEntry: false });
-    } catch (error) {
-      throw systemError('unavailable', 'the directory of the sandbox cannot be reached', error, 'none');
-    }
+  /** Nearly always there is no mark. @throws {SandboxError} `unavailable`: it cannot be told */
+  get suspended(): boolean {
+    return statsOf(this.suspendedMark) !== undefined;
   }
 
   /** @throws {SandboxError} `not_found` */
@@ -211,5 +208,13 @@ export class Sandbox implements SessionEvents {
 
   quiet(session: Session): void {
     if (this.#live.delete(session)) session.release();
+  }
+}
+
+function statsOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    throw systemError('unavailable', 'the sandbox cannot be looked at', error, 'none');
   }
 }

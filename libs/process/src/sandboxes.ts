@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SandboxError } from '#libs/contract/core';
@@ -46,7 +45,7 @@ export class Sandboxes {
     checkSandboxName(name);
     const sandbox = this.#known.get(name) ?? new Sandbox(name, this.context);
     sandbox.checkExists();
-    return { status: existsSync(sandbox.suspendedMark) ? 'suspended' : 'running', path: sandbox.directory };
+    return { status: sandbox.suspended ? 'suspended' : 'running', path: sandbox.directory };
   }
 
   async names(): Promise<string[]> {
@@ -188,11 +187,11 @@ async function markSuspended({ suspendedMark }: Sandbox): Promise<void> {
   }
 }
 
-/** Nearly always there is no mark, and to ask costs far less than to remove. */
-async function wake({ suspendedMark }: Sandbox): Promise<void> {
-  if (!existsSync(suspendedMark)) return;
+/** To ask costs far less than to remove what is not there. */
+async function wake(sandbox: Sandbox): Promise<void> {
+  if (!sandbox.suspended) return;
   try {
-    await rm(suspendedMark, { force: true });
+    await rm(sandbox.suspendedMark, { force: true });
   } catch (error) {
     throw systemError('unavailable', 'the sandbox could not be resumed', error, 'none');
   }
