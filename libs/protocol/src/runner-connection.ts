@@ -174,14 +174,22 @@ export class RunnerConnection implements RunnerLink, SocketListener {
   }
 
   /**
-   * Takes no new calls, waits for the replies to those under way, at most `deadlineMs`, and closes with 1001.
+   * Takes no new calls, waits for the results of those under way, at most `deadlineMs`, and closes with 1001.
    * Resolves when the socket has closed; never rejects.
    */
   async drain(deadlineMs: number): Promise<void> {
     this.draining = true;
-    await within(this.requests.whenIdle(), deadlineMs, this.timers);
+    await within(this.idle(), deadlineMs, this.timers);
     this.close('drain');
     await this.ended;
+  }
+
+  /** An exec with stdin is a session, with requests now and then. */
+  private async idle(): Promise<void> {
+    do {
+      await this.sessions.whenIdle();
+      await this.requests.whenIdle();
+    } while (this.sessions.executing);
   }
 
   stats(): RunnerConnectionStats {

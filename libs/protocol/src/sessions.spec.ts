@@ -645,6 +645,48 @@ describe('stdin', () => {
     expect(peer.of('stdin')).toEqual([]);
   });
 
+  test('draining gives an exec with stdin its time: it writes on, and its end is waited for', async () => {
+    const { peer, connection } = daemon();
+    const sink = recordingSink();
+    const opening = connection.open('spawn', { ...SPAWN, maxOutputBytes: 100 }, sink);
+    const drained = connection.drain(40_000);
+    peer.ok(peer.last, { session_id: 's-1' });
+    const session = await opening;
+    await turns();
+    const write = session.write(bytes('a'));
+    await turns();
+    peer.ok(peer.last);
+    await write;
+    await turns();
+    expect(peer.events).toEqual([]);
+    peer.exit('s-1', 0);
+    expect(sink.seen).toEqual([['exit', 0]]);
+    await expect(session.write(bytes('b'))).rejects.toMatchObject({ code: 'command_exited' });
+    await turns();
+    expect(peer.events).toEqual(['close 1001 drain']);
+    peer.hangUp(1001);
+    await drained;
+  });
+
+  test('a drain ends at its deadline though an exec with stdin does not', async () => {
+    const { clock, peer, connection } = daemon();
+    const sink = recordingSink();
+    const opening = connection.open('spawn', { ...SPAWN, maxOutputBytes: 100 }, sink);
+    peer.ok(peer.last, { session_id: 's-1' });
+    await opening;
+    const drained = connection.drain(40_000);
+    await turns();
+    clock.advance(39_999);
+    await turns();
+    expect(peer.events).toEqual([]);
+    clock.advance(1);
+    await turns();
+    expect(sink.seen).toEqual([['unavailable', 'runner_disconnected']]);
+    expect(peer.events).toEqual(['close 1001 drain']);
+    peer.hangUp(1001);
+    await drained;
+  });
+
   test('draining takes no writes', async () => {
     const { spawn, connection, peer } = daemon();
     const { session } = await spawn();

@@ -25,7 +25,10 @@ export class Sessions {
   /** Sessions that spoke before this connection knew them. */
   private readonly early: IdMemory<string>;
   private readonly context: SessionContext;
+  /** Execs in the form of a session: their callers wait for the end, as for a reply. */
+  private readonly execs = new Set<SessionEntry>();
   private opening = 0;
+  private readonly idle: (() => void)[] = [];
 
   constructor(private readonly options: SessionsOptions) {
     this.past = new IdMemory(options.limits.staleIds);
@@ -58,18 +61,22 @@ export class Sessions {
   }
 
   async spawn(body: RequestBody<'spawn'>, sink: SessionSink, options: RequestOptions): Promise<RunnerSession> {
-    return this.open(body.name, options, async () => {
+    // Only an exec has a limit for its output.
+    const isExec = body.maxOutputBytes !== undefined;
+    const join = async () => {
       const call = this.options.requests.call('spawn', body, {
         ...options,
         accept: ({ sessionId }, tag) => {
           if (this.entries.has(sessionId)) throw malformedReply('spawn', 'result.session_id: is of another session');
           const entry = this.enter(sessionId, body.name, this.early.has(sessionId) ? 'missed' : 'started');
+          if (isExec) this.execs.add(entry);
           return { entry, subscriber: entry.started(sink, tag) };
         },
         late: ({ sessionId }) => this.abandoned(sessionId, body.name),
       });
       return call.result;
-    });
+    };
+    return this.open(body.name, options, join, isExec);
   }
 
   async attach(body: RequestBody<'attach'>, sink: SessionSink, options: RequestOptions): Promise<RunnerSession> {
@@ -97,10 +104,23 @@ export class Sessions {
     return true;
   }
 
+  /** Whether an exec runs as a session. */
+  get executing(): boolean {
+    return this.execs.size > 0;
+  }
+
+  /** Resolves when none does. */
+  whenIdle(): Promise<void> {
+    if (this.execs.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.idle.push(resolve));
+  }
+
   /** The connection has ended: so has every subscription. */
   close(): void {
     for (const entry of this.entries.values()) entry.close();
     this.entries.clear();
+    this.execs.clear();
+    this.settleIdle();
     this.past.clear();
     this.early.clear();
   }
@@ -109,6 +129,7 @@ export class Sessions {
     name: string,
     { signal }: RequestOptions,
     join: () => Promise<{ entry: SessionEntry; subscriber: Subscriber }>,
+    isExec = false,
   ): Promise<RunnerSession> {
     if (signal?.aborted) throw aborted(signal, 'none');
     if (this.subscribers + this.opening >= this.options.limits.sessions)
@@ -116,7 +137,9 @@ export class Sessions {
     this.opening++;
     try {
       const { entry, subscriber } = await join();
-      return new Subscription(entry, subscriber, name, this.options);
+      // What an exec still writes belongs to a call under way.
+      const options = isExec ? { ...this.options, refusal: () => undefined } : this.options;
+      return new Subscription(entry, subscriber, name, options);
     } finally {
       this.opening--;
     }
@@ -138,6 +161,11 @@ export class Sessions {
     if (this.entries.get(entry.id) !== entry) return;
     this.entries.delete(entry.id);
     this.past.remember(entry.id, true);
+    if (this.execs.delete(entry) && this.execs.size === 0) this.settleIdle();
+  }
+
+  private settleIdle(): void {
+    for (const resolve of this.idle.splice(0)) resolve();
   }
 }
 
