@@ -178,7 +178,10 @@ export class CommandStream {
   /** What came before the source was known is named when it is read. */
   #named(error: SandboxError): SandboxError {
     const source = this.#source;
-    return source === undefined || error.operation === source.operation ? error : error.with(source);
+    if (source === undefined || error.operation === source.operation) return error;
+    // A spawn has had its effect, even if what failed since did nothing.
+    const ran = source.operation === 'spawn' && error.effect === 'none' && error.code !== 'invalid';
+    return error.with({ ...source, ...(ran && { effect: 'unknown' }) });
   }
 
   #report(bytes: number): void {

@@ -14,7 +14,7 @@ import { StreamingCommand } from './streaming-command.js';
 const EXIT: SandboxFrame = { type: 'exit', exitCode: 7 };
 const LOST = new SandboxError('unavailable', { detail: 'runner_disconnected', provider: 'fake' });
 const NAMED_LOST = { detail: 'runner_disconnected', provider: 'fake', operation: 'spawn' };
-const DETACHED = { code: 'unavailable', detail: 'detached', effect: 'none' };
+const DETACHED = { code: 'unavailable', detail: 'detached', effect: 'unknown' };
 const CONSUMED = { code: 'invalid', detail: 'already_consumed', effect: 'none' };
 
 /** Records what a command asks of its channel. With `holds`, writes wait for `answer`. */
@@ -750,7 +750,7 @@ describe('resize', () => {
     expect(await failureOf(command.resize(size))).toMatchObject({ code: 'not_supported', operation: 'resize' });
     expect(await failureOf(command.resize({ cols: 0, rows: 1 }))).toMatchObject({ code: 'invalid' });
     await command.stop();
-    expect(await failureOf(command.resize(size))).toMatchObject(DETACHED);
+    expect(await failureOf(command.resize(size))).toMatchObject({ ...DETACHED, effect: 'none' });
   });
 });
 
@@ -788,8 +788,11 @@ describe('errors of the output', () => {
     expect(await failureOf(frames)).toMatchObject({ ...named, detail: 'closed_before_exit' });
     expect(await failureOf(command.exit)).toMatchObject({ ...named, detail: 'closed_before_exit' });
     expect(await failureOf(command.drain())).toMatchObject({ ...named, detail: 'already_consumed' });
+    const refused = setUp();
+    refused.stream.error(new SandboxError('unavailable', { effect: 'none' }));
+    expect(await failureOf(refused.command.drain())).toMatchObject({ ...named, effect: 'unknown' });
     const left = setUp();
     await left.command.stop();
-    expect(await failureOf(left.command.exit)).toMatchObject({ ...named, detail: 'detached' });
+    expect(await failureOf(left.command.exit)).toMatchObject({ ...named, ...DETACHED });
   });
 });

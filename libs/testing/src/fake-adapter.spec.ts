@@ -615,7 +615,7 @@ describe('what a test arranges', () => {
   });
 });
 
-test('a command whose output broke off is not run again, one that was joined is joined again', async () => {
+test('a command whose output broke off, or was left, is not run again; one that was joined is joined again', async () => {
   const { fake, handle } = await box();
   const session = await fake.spawn(handle, 'out:a', ['drop'], { detachable: true });
   await session.stop();
@@ -624,7 +624,14 @@ test('a command whose output broke off is not run again, one that was joined is 
   const joined = async () => (calls++, (await fake.attach(handle, session.sessionId ?? '')).drain());
   const named = { detail: 'closed_before_exit', provider: 'fake' };
   await expect(withBackoff(spawned, { baseMs: 0 })).rejects.toMatchObject({ ...named, operation: 'spawn' });
-  expect(calls).toBe(1);
+  const left = async () => {
+    calls++;
+    const command = await fake.spawn(handle, 'stay');
+    await command.stop();
+    return command.exit;
+  };
+  await expect(withBackoff(left, { baseMs: 0 })).rejects.toMatchObject({ detail: 'detached', operation: 'spawn' });
+  expect(calls).toBe(2);
   await expect(withBackoff(joined, { baseMs: 0 })).rejects.toMatchObject({ ...named, operation: 'attach' });
-  expect(calls).toBe(4);
+  expect(calls).toBe(5);
 });
