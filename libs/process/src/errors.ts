@@ -35,6 +35,12 @@ export function noSuchSandbox(): SandboxError {
   return new SandboxError('not_found', { message: 'no such sandbox' });
 }
 
+/** Its keeper ended before it did: it is gone, and nobody measured how. */
+export function sessionLost(): SandboxError {
+  const message = 'the daemon that ran the session ended, and the session with it';
+  return new SandboxError('unavailable', { detail: 'session_lost', effect: 'none', message });
+}
+
 /** The same answer for a session that is not there and for one of another sandbox. */
 export function noSuchSession(): SandboxError {
   return new SandboxError('not_found', { message: 'no such session' });

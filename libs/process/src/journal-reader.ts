@@ -167,7 +167,8 @@ export class JournalReader {
   async #closeFile(): Promise<void> {
     const file = this.#file;
     this.#file = undefined;
-    if (file) await closeFile(file.fd);
+    // Only read from: there is nothing that a close could lose.
+    if (file) await closeFile(file.fd).catch(() => {});
   }
 
   async #oldestNow(): Promise<StreamOffsets> {

@@ -48,6 +48,10 @@ export interface SandboxKeeper {
   writeFile(name: string, path: string, data: Uint8Array, mode?: number): Promise<void>;
 }
 
+/**
+ * Sessions of a keeper that ended before they did are `unavailable` / `session_lost` in every call that names one, until
+ * their sandbox is destroyed: nobody measured their exits.
+ */
 export interface SessionKeeper {
   /**
    * Starts a process group in a sandbox. A program that cannot be started is a session that ends with `startError`.

@@ -791,6 +791,13 @@ describe('the root', () => {
     bystander.kill();
     expect(readdirSync(join(runner, 'sessions'))).toEqual([]);
     expect(readdirSync(join(runner, 'trash'))).toEqual([]);
+    const lost = { code: 'unavailable', detail: 'session_lost', effect: 'none' };
+    await expect(keeper.journal('box', 's-old')).rejects.toMatchObject(lost);
+    await expect(keeper.write('box', 's-old', 'next', Buffer.of(1))).rejects.toMatchObject(lost);
+    await expect(keeper.stop('box', 's-old', { graceMs: 0 })).rejects.toMatchObject(lost);
+    await expect(keeper.journal('box', 's-new')).rejects.toMatchObject({ code: 'not_found' });
+    await expect(keeper.journal('other', 's-old')).rejects.toMatchObject({ code: 'not_found' });
+    await keeper.destroy('box');
     await expect(keeper.journal('box', 's-old')).rejects.toMatchObject({ code: 'not_found' });
   });
 });

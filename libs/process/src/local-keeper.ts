@@ -33,7 +33,7 @@ const LOOK_MS = 1_000;
 
 /**
  * The keeper in the process of its caller. It ends with it: on the next `open` the processes of an earlier one are
- * killed and their sessions are `not_found`.
+ * killed, and their sessions are `unavailable` / `session_lost` until their sandbox is destroyed.
  */
 export class LocalKeeper implements Keeper {
   readonly #look: NodeJS.Timeout;
@@ -64,9 +64,9 @@ export class LocalKeeper implements Keeper {
       const limits = { ...KEEPER_LIMITS, ...changes };
       const root = await openRoot(path);
       lock = await RootLock.acquire(root);
-      await recoverRoot(root, log);
+      const lost = await recoverRoot(root, log);
       const announcer = new TailAnnouncer(log);
-      const sandboxes = new Sandboxes({ root, limits, announcer });
+      const sandboxes = new Sandboxes({ root, limits, announcer }, lost);
       const fifos = new FifoPool(root.tmp);
       await fifos.fill();
       return new LocalKeeper(root, lock, limits, announcer, sandboxes, fifos);

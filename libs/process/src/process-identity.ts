@@ -22,7 +22,10 @@ export function bootId(): string {
   return boot;
 }
 
-/** The identity of a process that exists, `undefined` when there is none under `pid`. */
+/**
+ * The identity of a process that exists, `undefined` when there is none under `pid`. Throws what kept it from looking:
+ * to take that for an end would give a root, or a pid, to two.
+ */
 export function identify(pid: number): ProcessIdentity | undefined {
   try {
     const startTime =
@@ -30,9 +33,16 @@ export function identify(pid: number): ProcessIdentity | undefined {
         ? statFields(readFileSync(`/proc/${pid}/stat`, 'latin1'))[19]
         : execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'latin1' }).trim();
     return startTime ? { pid, startTime, bootId: bootId() } : undefined;
-  } catch {
-    return undefined;
+  } catch (error) {
+    if (saysGone(error)) return undefined;
+    throw error;
   }
+}
+
+/** `ps` exits with 1 for a pid that is none. */
+function saysGone(error: unknown): boolean {
+  const { code, status } = error as { readonly code?: unknown; readonly status?: unknown };
+  return code === 'ENOENT' || code === 'ESRCH' || status === 1;
 }
 
 /** The same without blocking, where it takes a process to find out. */

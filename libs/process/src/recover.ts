@@ -9,12 +9,17 @@ import { stopProcesses } from './stop-processes.js';
 /** Milliseconds between TERM and KILL for what an earlier daemon left running. */
 const GRACE_MS = 1_000;
 
+/** Sessions whose keeper ended without them, by their sandboxes: nobody measured how they ended. */
+export type LostSessions = Map<string, ReadonlySet<string>>;
+
 /**
  * Ends what an earlier daemon of this root left behind: its processes are killed, so their sessions, journals and
- * pipes are removed. To be called by the holder of the root's lock, before it starts anything.
+ * pipes are removed. What cannot be ended keeps its record for the next daemon. To be called by the holder of the
+ * root's lock, before it starts anything.
  */
-export async function recoverRoot(root: Root, log: (message: string) => void): Promise<void> {
-  const leaders = new Set((await recordedProcesses(root)).filter(stillExists).map(({ pid }) => pid));
+export async function recoverRoot(root: Root, log: (message: string) => void): Promise<LostSessions> {
+  const lost = await sessionsLeft(root);
+  const leaders = new Set((await recordedProcesses(root, lost)).filter(stillExists).map(({ pid }) => pid));
   const prefix = `${root.path}/`;
   const gone = await stopProcesses(
     {
@@ -25,17 +30,26 @@ export async function recoverRoot(root: Root, log: (message: string) => void): P
     { graceMs: GRACE_MS },
   );
   if (!gone) log('processes of an earlier daemon could not be ended');
-  for (const directory of [root.sessions, root.tmp, root.trash]) {
+  for (const directory of gone ? [root.sessions, root.tmp, root.trash] : [root.tmp, root.trash]) {
     for (const entry of await readdir(directory)) {
       await removeTree(join(directory, entry)).catch(() => log(`something could not be removed from ${directory}`));
     }
   }
+  return lost;
 }
 
-async function recordedProcesses(root: Root): Promise<ProcessIdentity[]> {
-  const records: ProcessIdentity[] = [];
+async function sessionsLeft(root: Root): Promise<LostSessions> {
+  const left: LostSessions = new Map();
   for (const sandbox of await readdir(root.sessions)) {
-    for (const session of await readdir(join(root.sessions, sandbox)).catch(() => [])) {
+    left.set(sandbox, new Set(await readdir(join(root.sessions, sandbox)).catch(() => [])));
+  }
+  return left;
+}
+
+async function recordedProcesses(root: Root, left: LostSessions): Promise<ProcessIdentity[]> {
+  const records: ProcessIdentity[] = [];
+  for (const [sandbox, sessions] of left) {
+    for (const session of sessions) {
       const record = await readRecord(join(root.sessions, sandbox, session, PROCESS_RECORD));
       if (isProcessIdentity(record)) records.push(record);
     }

@@ -1,7 +1,7 @@
 import { rm, rmdir } from 'node:fs/promises';
 import { lstatSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
-import { noSuchSandbox, noSuchSession, systemError } from './errors.js';
+import { noSuchSandbox, systemError } from './errors.js';
 import { JournalRoom } from './journal-room.js';
 import type { KeeperLimits } from './limits.js';
 import type { Root } from './root.js';
@@ -92,11 +92,8 @@ export class Sandbox implements SessionEvents {
     return statsOf(this.suspendedMark) !== undefined;
   }
 
-  /** @throws {SandboxError} `not_found` */
-  session(id: string): Session {
-    const session = this.#sessions.get(id) ?? this.#parting.get(id)?.session;
-    if (!session) throw noSuchSession();
-    return session;
+  session(id: string): Session | undefined {
+    return this.#sessions.get(id) ?? this.#parting.get(id)?.session;
   }
 
   add(session: Session): void {

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SandboxError } from '#libs/contract/core';
-import { errnoOf, noSuchSession, systemError } from './errors.js';
+import { errnoOf, noSuchSession, sessionLost, systemError } from './errors.js';
+import type { LostSessions } from './recover.js';
 import { removeTree } from './remove-tree.js';
 import { checkSandboxName, isSandboxName } from './sandbox-name.js';
 import { Sandbox, type SandboxContext } from './sandbox.js';
@@ -14,7 +15,10 @@ export class Sandboxes {
   /** Only those with something to remember; a directory under the root is a sandbox without it. */
   readonly #known = new Map<string, Sandbox>();
 
-  constructor(private readonly context: SandboxContext) {}
+  constructor(
+    private readonly context: SandboxContext,
+    private readonly lost: LostSessions = new Map(),
+  ) {}
 
   get runningCount(): number {
     let count = 0;
@@ -92,11 +96,11 @@ export class Sandboxes {
     });
   }
 
-  /** @throws {SandboxError} `not_found` */
+  /** @throws {SandboxError} `not_found`; `unavailable` / `session_lost` */
   session(name: string, id: string): Session {
     const session = this.#known.get(name)?.session(id);
-    if (!session) throw noSuchSession();
-    return session;
+    if (session) return session;
+    throw this.lost.get(name)?.has(id) ? sessionLost() : noSuchSession();
   }
 
   /** Oldest first. @throws {SandboxError} `not_found` */
@@ -140,6 +144,7 @@ export class Sandboxes {
     try {
       await moveToTrash(sandbox, trash);
       await sandbox.clear();
+      this.lost.delete(sandbox.name);
       await rm(sandbox.suspendedMark, { force: true });
       // Also what an earlier destroy of this name could not remove.
       for (const entry of await readdir(trash)) {

@@ -33,12 +33,17 @@ const LONGEST_LOOK_MS = 100;
 export async function stopProcesses(scope: StopScope, { signal = 'SIGTERM', graceMs }: StopHow): Promise<boolean> {
   const known: Known = new Map();
   if (signal !== 'SIGKILL' && graceMs > 0) {
-    const first = await survivors(scope, known);
+    const first = await survivors(scope, known).catch((error: unknown) => {
+      // Who cannot be seen can still be asked to end.
+      signalAll(scope, [], signal);
+      throw error;
+    });
     signalAll(scope, first, signal);
     const signalled = new Set(first.map(({ pid }) => pid));
     if (await gone(scope, known, signal, graceMs, signalled)) return true;
   }
-  await freeze(scope, known);
+  // What cannot be looked at, or was stopped half way, is killed all the same.
+  await freeze(scope, known).catch(() => {});
   return await gone(scope, known, 'SIGKILL', KILL_WAIT_MS);
 }
 
