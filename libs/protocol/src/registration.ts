@@ -135,7 +135,8 @@ export class Registration {
 
   private failed(what: string, error: unknown): void {
     this.failures++;
-    const said = error instanceof Error ? error.message : typeof error;
+    // Its message is the host's, and may hold anything: an address with a password in it.
+    const said = error instanceof Error ? error.name : typeof error;
     this.options.log(`registry: ${what} of runner ${this.options.link.runnerId} failed: ${said}`);
   }
 }
