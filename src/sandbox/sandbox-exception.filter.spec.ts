@@ -106,6 +106,10 @@ describe('SandboxExceptionFilter', () => {
     expect((await answerTo(code, { retryAfterMs })).headers.get('retry-after')).toBe(seconds);
   });
 
+  test.each([Infinity, NaN])('does not ask to come back after %d ms', async (retryAfterMs) => {
+    expect((await answerTo('rate_limited', { retryAfterMs })).headers.has('retry-after')).toBe(false);
+  });
+
   test('knows an error of another copy of the package', async () => {
     const foreign = Object.assign(new Error('from elsewhere'), { code: 'not_found', effect: 'none' });
     failure = Object.defineProperty(foreign, Symbol.for('nestjs-sandbox.SandboxError'), { value: true });

@@ -30,7 +30,8 @@ export class SandboxExceptionFilter implements ExceptionFilter<SandboxError> {
     const response: unknown = host.switchToHttp().getResponse();
     if (httpAdapter.isHeadersSent(response)) return cutOff(response);
     const { retryAfterMs } = error;
-    if (retryAfterMs !== undefined) {
+    // What is no number of seconds is no header.
+    if (retryAfterMs !== undefined && Number.isFinite(retryAfterMs)) {
       httpAdapter.setHeader(response, 'Retry-After', String(Math.max(0, Math.ceil(retryAfterMs / 1_000))));
     }
     httpAdapter.reply(response, bodyOf(error), statusOf(error));
