@@ -48,6 +48,19 @@ describe('a daemon without offsets', () => {
     expect(Object.keys(peer.last)).toEqual(['id', 'op', 'name', 'session_id']);
   });
 
+  test.each([
+    [{ stdout: 4, stderr: 0 }, [['invalid', 'offset_beyond_end']]],
+    [{ stdout: 0, stderr: 1 }, [out(0, 'abc'), ['invalid', 'offset_beyond_end']]],
+    [{ stdout: 3, stderr: 0 }, [['exit', 1]]],
+    [{ stdout: 2, stderr: 0 }, [out(2, 'c'), ['exit', 1]]],
+  ])('an exit before the byte that was asked for, %j, is none', async (from, seen) => {
+    const { peer, attach } = fieldDaemon();
+    const { sink, tag } = await attach(from);
+    peer.out('stdout', 's-1', 'abc', { replay_for: tag });
+    peer.exit('s-1', 1, { replay_for: tag });
+    expect(sink.seen).toEqual(seen);
+  });
+
   test('live frames after a spawn count from 0', async () => {
     const { peer, spawn } = fieldDaemon();
     const { sink } = await spawn();

@@ -71,6 +71,11 @@ export function streamGap(message: string): SandboxError {
   return new SandboxError('provider', { detail: 'stream_gap', message });
 }
 
+export function beyondEnd(): SandboxError {
+  const message = 'attach: the session ended before the byte that was asked for';
+  return new SandboxError('invalid', { detail: 'offset_beyond_end', effect: 'none', message });
+}
+
 export function detached(effect: SandboxEffect = 'none'): SandboxError {
   return new SandboxError('unavailable', { detail: 'detached', effect, message: 'detached from the session' });
 }

@@ -94,6 +94,7 @@ export class SessionEntry implements SubscriberOwner {
       call = this.attachment.attach(body, timeoutMs, (result, tag) => {
         const subscriber = this.add(sink, tag, this.start(body.from, result));
         if (body.from === 'now' && this.context.native) subscriber.goLive();
+        if (body.from !== 'now' && !this.context.native) subscriber.asked = body.from;
         if (gone) subscriber.leave();
         return subscriber;
       });

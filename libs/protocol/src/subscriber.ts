@@ -1,5 +1,5 @@
 import type { SandboxError, StreamOffsets } from '#libs/contract/core';
-import { detached, streamGap } from './link-errors.js';
+import { beyondEnd, detached, streamGap } from './link-errors.js';
 import type { SessionExit, SessionSink } from './link.js';
 
 export type OutputStream = 'stdout' | 'stderr';
@@ -33,7 +33,11 @@ export class Subscriber {
   queuedBytes = 0;
   /** Frames of its replays so far. */
   replayed = 0;
+  /** Where it asked to begin, of a daemon that cannot say whether there is such a byte. */
+  asked: StreamOffsets | undefined;
   private slow = false;
+  /** How far each stream went by. */
+  private readonly seen = { stdout: 0, stderr: 0 };
   /** Streams in which a live frame has connected to what was delivered: there the replay is over. */
   private readonly live = { stdout: false, stderr: false };
 
@@ -64,6 +68,7 @@ export class Subscriber {
     if (this.state !== 'on' || next === undefined) return;
     if (tagged) this.replayed++;
     const end = offset + data.length;
+    this.seen[stream] = Math.max(this.seen[stream], end);
     if (offset > next[stream]) {
       // A live frame ahead of its replay comes again in it.
       if (tagged || this.live[stream]) return this.fail(streamGap(`${stream}: byte ${next[stream]} is missing`));
@@ -92,6 +97,8 @@ export class Subscriber {
   }
 
   exit(frame: SessionExit): void {
+    const { asked, seen } = this;
+    if (asked && (asked.stdout > seen.stdout || asked.stderr > seen.stderr)) return this.fail(beyondEnd());
     this.end(() => this.sink.frame(frame));
   }
 
