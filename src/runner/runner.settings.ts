@@ -62,7 +62,10 @@ export class RunnerSettings {
   @Max(DAY)
   readonly requestTimeoutMs: number = PROTOCOL_LIMITS.requestTimeoutMs;
 
-  /** What pending calls get at shutdown before connections close with 1001. Environment: `RUNNER_DRAIN_MS`. @default 40 000 */
+  /**
+   * What pending calls get at shutdown before connections close with 1001. Spawned commands are not waited for: their
+   * readers end `runner_disconnected`, and may attach again. Environment: `RUNNER_DRAIN_MS`. @default 40 000
+   */
   @Setting('RUNNER_DRAIN_MS', 'number')
   @IsInt()
   @Min(0)
