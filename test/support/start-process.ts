@@ -43,7 +43,8 @@ export class StartProcess implements AsyncDisposable {
     const child = spawn(program, programArgs, {
       cwd: REPOSITORY,
       stdio: 'pipe',
-      env: { ...process.env, NODE_OPTIONS: '', TMPDIR: directory.path, ...env },
+      // npm would keep a cache of compiled code in the temporary directory.
+      env: { ...process.env, NODE_OPTIONS: '', NODE_DISABLE_COMPILE_CACHE: '1', TMPDIR: directory.path, ...env },
     });
     return new StartProcess(child, directory);
   }
