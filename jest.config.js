@@ -37,6 +37,8 @@ export default {
     '^nestjs-sandbox/otel$': '<rootDir>/src/otel/index.ts',
     '^nestjs-sandbox/contract$': '<rootDir>/libs/contract/src/index.ts',
     '^nestjs-sandbox/testing$': '<rootDir>/libs/testing/src/index.ts',
+    '^nestjs-sandbox/conformance$': '<rootDir>/libs/conformance/src/index.ts',
+    '^nestjs-sandbox/emulators$': '<rootDir>/libs/emulators/src/index.ts',
   },
   transform: { '^.+\\.ts$': ['@swc/jest', swc] },
   workerIdleMemoryLimit: '512MB',

@@ -10,7 +10,7 @@ const FORBIDDEN = [
   ['helper ses', 'sion'],
   ['design', '.md'],
   ['tool', 'chain.md'],
-  ['public-', 'bugs'],
+  ['cases/public-', 'bugs'],
   ['issues sh', 'ow'],
 ].map((halves) => halves.join(''));
 
