@@ -4,6 +4,7 @@ export * from './fake-adapter.js';
 export * from './fake-daemon.js';
 export * from './fake-limits.js';
 export type { FakeMachineOptions } from './fake-machine.js';
+export type * from './fake-program.js';
 export type { FakeScript } from './fake-sandbox.js';
 export type { FaultOptions, FaultyOperation } from './faults.js';
 export * from './loopback.js';
