@@ -20,6 +20,7 @@ import type {
   SandboxSession,
 } from './operations.js';
 import { SandboxError } from './sandbox-error.js';
+import { DEFAULT_TRAITS, type SandboxTraits } from './traits.js';
 
 /**
  * What an adapter implements. On entry to each method:
@@ -37,6 +38,9 @@ import { SandboxError } from './sandbox-error.js';
 export abstract class AdapterMethods {
   /** The most that this adapter can do. Data: read by callers, documentation and the conformance suite. */
   abstract readonly capabilities: ReadonlySet<SandboxCapability>;
+
+  /** What it does where the contract leaves a choice. Data, like `capabilities`. */
+  readonly traits: SandboxTraits = DEFAULT_TRAITS;
 
   /** Throws `invalid` for a name that no sandbox of this provider can have. The name is not empty. */
   protected checkName(_name: string): void {}

@@ -19,3 +19,4 @@ export * from './operations.js';
 export * from './process-checks.js';
 export * from './retry.js';
 export * from './sandbox-error.js';
+export * from './traits.js';

@@ -31,6 +31,8 @@ function checkEnvName(name: string): void {
   if (name === '') throw invalidArgument('env: a name must not be empty');
   // An operating system would split it there and set another variable than was asked for.
   if (name.includes('=')) throw invalidArgument('env: a name must not contain "="');
+  // No shell can name it, and not every provider can carry it.
+  if (/\s/.test(name)) throw invalidArgument('env: a name must not contain a space');
   checkText('env: a name', name);
 }
 

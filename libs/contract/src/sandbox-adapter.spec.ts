@@ -464,6 +464,8 @@ describe('requests', () => {
     ['exec with a NUL in an argument', (a) => a.exec(box, 'sh', ['a\0b'])],
     ['exec with arguments as one string', (a) => a.exec(box, 'sh', 'a b' as never)],
     ['exec with a bad variable', (a) => a.exec(box, 'sh', [], { env: { 'A=B': 'x' } })],
+    ['exec with a space in a name of env', (a) => a.exec(box, 'sh', [], { env: { 'A B': 'x' } })],
+    ['spawn with a line break in a name of env', (a) => a.spawn(box, 'sh', [], { env: { 'A\n': 'x' } })],
     ['exec with an empty directory', (a) => a.exec(box, 'sh', [], { dir: '' })],
     ['exec with a timeout of 0', (a) => a.exec(box, 'sh', [], { timeoutMs: 0 })],
     ['exec without room for output', (a) => a.exec(box, 'sh', [], { maxOutputBytes: 0 })],

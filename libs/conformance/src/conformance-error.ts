@@ -1,0 +1,27 @@
+import type { ConformanceCase } from './conformance-case.js';
+import { Mismatch } from './mismatch.js';
+import { PROMISES } from './promises.js';
+import type { Transcript } from './transcript.js';
+
+/** Why a case failed, with everything needed to find out more. */
+export class ConformanceError extends Error {
+  override readonly name = 'ConformanceError';
+  readonly id: string;
+
+  constructor({ id, level, title, promise }: ConformanceCase, cause: unknown, transcript: Transcript) {
+    const seen =
+      cause instanceof Mismatch
+        ? [`in:       ${cause.what}`, `expected: ${cause.expected}`, `observed: ${cause.observed}`]
+        : [`observed: ${cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)}`];
+    super(
+      [
+        `${id} (${level}) ${title}`,
+        ...seen,
+        `promise:  ${PROMISES[promise]} (docs/conformance.md#${promise})`,
+        ...transcript.lines().map((line) => `  ${line}`),
+      ].join('\n'),
+      { cause },
+    );
+    this.id = id;
+  }
+}

@@ -1,0 +1,17 @@
+export * from './all-cases.js';
+export { CaseContext } from './case-context.js';
+export type * from './conformance-case.js';
+export * from './conformance-error.js';
+export * from './expect.js';
+export * from './mismatch.js';
+export * from './plan.js';
+export * from './promises.js';
+export * from './reading.js';
+export * from './report.js';
+export * from './run-case.js';
+export * from './shell-words.js';
+export type * from './subject.js';
+export * from './table.js';
+export * from './transcript.js';
+export * from './verify.js';
+export * from './vocabulary.js';
