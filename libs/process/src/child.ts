@@ -3,9 +3,10 @@ import { closeSync, existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { SandboxError, type Exit } from '#libs/contract/core';
 import { errnoOf, invalidArgument, systemError } from './errors.js';
-import { openFifo, type OpenFifo } from './fifo-pool.js';
+import { openFifo, openStdin, type OpenFifo } from './fifo-pool.js';
 import { notExecutable, notFound } from './find-program.js';
-import { noSuchDirectory } from './working-directory.js';
+import { StdinPipe } from './stdin-pipe.js';
+import { directoryIdentity, noSuchDirectory } from './working-directory.js';
 
 export interface ChildSpec {
   /** The file to execute, under the name `cmd`. */
@@ -14,15 +15,17 @@ export interface ChildSpec {
   readonly args: readonly string[];
   readonly directory: string;
   readonly env: NodeJS.ProcessEnv;
-  readonly stdin?: boolean;
+  /** Name of the FIFO for stdin. Without one the process reads /dev/null. */
+  readonly stdin?: string;
   /** Names of one FIFO per output stream: one when stderr goes to stdout. */
   readonly fifos: readonly string[];
 }
 
-/** A process that runs, as the leader of a group of its own, with our ends of its output. */
+/** A process that runs, as the leader of a group of its own, with our ends of its stdio. */
 export interface Child {
   readonly process: ChildProcess;
   readonly pid: number;
+  readonly stdin?: StdinPipe;
   readonly stdout: number;
   readonly stderr?: number;
 }
@@ -34,12 +37,15 @@ export interface Child {
  */
 export async function startChild(spec: ChildSpec): Promise<Child | { readonly failed: Exit }> {
   const pipes: OpenFifo[] = [];
+  let stdin: OpenFifo | undefined;
   let started = false;
   try {
+    if (spec.stdin !== undefined) stdin = openStdin(spec.stdin);
     for (const fifo of spec.fifos) pipes.push(openFifo(fifo));
     const [stdout, stderr] = [pipes[0]!, pipes[1]];
+    const directory = directoryIdentity(spec.directory);
     const child = spawnChild(spec, stdout.writeEnd, (stderr ?? stdout).writeEnd);
-    if (child.pid === undefined) return await startFailure(child, spec);
+    if (child.pid === undefined) return await startFailure(child, spec, directory);
     started = true;
     return { process: child, pid: child.pid, stdout: stdout.readEnd, ...(stderr && { stderr: stderr.readEnd }) };
   } catch (error) {
@@ -83,12 +89,19 @@ function spawnChild(spec: ChildSpec, stdout: number, stderr: number): ChildProce
   }
 }
 
-/** Node reports an ENOENT of the directory, the program and its interpreter alike, by an `error` event and no exit. */
-async function startFailure(child: ChildProcess, spec: ChildSpec): Promise<{ readonly failed: Exit }> {
+/**
+ * Node reports an ENOENT of the directory, the program and its interpreter alike, by an `error` event and no exit. The
+ * directory is to blame unless the very one that was there before the start is still there.
+ */
+async function startFailure(
+  child: ChildProcess,
+  spec: ChildSpec,
+  directory: string | undefined,
+): Promise<{ readonly failed: Exit }> {
   const error = await new Promise<Error>((resolve) => child.once('error', resolve));
   const errno = errnoOf(error);
   if (errno === 'ENOENT') {
-    if (!existsSync(spec.directory)) throw noSuchDirectory();
+    if (directory === undefined || directoryIdentity(spec.directory) !== directory) throw noSuchDirectory();
     return { failed: notFound(spec.cmd, existsSync(spec.program) ? 'its interpreter was not found' : undefined) };
   }
   if (errno === 'EACCES') return { failed: notExecutable(spec.cmd, 'permission denied') };

@@ -20,6 +20,12 @@ export function workingDirectory(sandbox: string, dir: string | undefined): stri
   }
 }
 
+/** Tells one directory from another that took its place; undefined while there is none. */
+export function directoryIdentity(path: string): string | undefined {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stats && `${stats.dev}:${stats.ino}:${stats.birthtimeNs}`;
+}
+
 /** Says that the directory, not the program, is what is missing. */
 export function noSuchDirectory(why = 'missing'): SandboxError {
   return new SandboxError('invalid', {
