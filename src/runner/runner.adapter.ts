@@ -14,6 +14,7 @@ import {
   type SandboxHandle,
   type SandboxInfo,
   type SandboxSession,
+  type SandboxTraits,
   type SpawnRequest,
   type WriteFileRequest,
 } from '#libs/contract';
@@ -35,6 +36,12 @@ import { RUNNER_LIMITS } from './runner.tokens.js';
 @Injectable()
 export class RunnerAdapter extends SandboxAdapter {
   override readonly capabilities: ReadonlySet<SandboxCapability> = new Set<SandboxCapability>(['suspend', 'attach']);
+  override readonly traits: SandboxTraits = Object.freeze({
+    sessionsOnSuspend: 'end',
+    parks: 'on_request',
+    atomicWrites: true,
+    listing: 'online',
+  });
 
   /** @param host where connections are found. Without it every call says to import `RunnerModule.forRoot()` */
   constructor(
