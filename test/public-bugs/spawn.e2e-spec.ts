@@ -18,9 +18,9 @@ afterAll(async () => {
 
 test('bug 32: a directory that vanishes between check and start is never blamed on the command', async () => {
   const dir = join(stage.home, 'flickering');
-  let flickering = true;
+  const flickering = new AbortController();
   const flicker = (async () => {
-    while (flickering) {
+    while (!flickering.signal.aborted) {
       await mkdir(dir, { recursive: true });
       await rm(dir, { recursive: true, force: true });
     }
@@ -31,7 +31,7 @@ test('bug 32: a directory that vanishes between check and start is never blamed 
     outcomes.add(JSON.stringify(outcome));
   };
   for (let round = 0; round < 25; round += 1) await Promise.all(Array.from({ length: 8 }, start));
-  flickering = false;
+  flickering.abort();
   await flicker;
   const right = ['{"resolved":3}', '{"code":"invalid","detail":"no_such_directory","effect":"none"}'];
   expect([...outcomes].filter((outcome) => !right.includes(outcome))).toEqual([]);
@@ -91,7 +91,7 @@ test('bug 86: commands that leave orphans behind, by spawn, leave no process of 
   );
   expect((await Promise.all(runs)).map(({ exitCode }) => exitCode)).toEqual(runs.map((_, i) => i % 3));
   await until('what the commands started has ended', async () => {
-    const { text } = await stage.sh('ps -eo stat=,args= | grep -c "[s]leep 0.[01]"');
-    return text() === '0\n';
+    const left = await stage.sh('ps -eo stat=,args= | grep -c "[s]leep 0.[01]"');
+    return left.text() === '0\n';
   });
 });
