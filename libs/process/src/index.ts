@@ -1,5 +1,16 @@
+export { exitOf, startChild, type Child, type ChildSpec } from './child.js';
+export { FifoPool } from './fifo-pool.js';
+export { findProgram } from './find-program.js';
 export { JournalReader, type JournalRecord } from './journal-reader.js';
+export { HEADER_BYTES } from './journal-record.js';
 export type * from './keeper.js';
 export { KEEPER_LIMITS, type KeeperLimits } from './limits.js';
 export { LocalKeeper, type LocalKeeperOptions } from './local-keeper.js';
+export { OutputEnd } from './output-end.js';
+export { OutputPipe, type OutputPipeEvents } from './output-pipe.js';
+export { ProcessGroup, signalProcess } from './process-group.js';
+export { DIRECTORY_MARKER, processTable, SESSION_MARKER, type ProcessEntry } from './process-table.js';
+export { removeTree } from './remove-tree.js';
 export { RootLockedError } from './root-lock.js';
+export { StdinQueue } from './stdin-queue.js';
+export { stopProcesses, type StopHow, type StopScope } from './stop-processes.js';

@@ -1,0 +1,18 @@
+export { eachAlternative, choices, type Alternative, type AlternativeTable, type Choices } from './kit/alternatives.js';
+export { redirectTo, Refusal, type Answer } from './kit/answer.js';
+export { ByteTail } from './kit/byte-tail.js';
+export type { Call, CallMatch } from './kit/call.js';
+export type { CallLog } from './kit/call-log.js';
+export { Channel, type Incoming } from './kit/channel.js';
+export type { EmulatedProcess, OutputStream, ProcessEvents, ProcessSpec } from './kit/emulated-process.js';
+export { EmulatorRoot } from './kit/emulator-root.js';
+export { EmulatorServer, type EmulatorServerOptions } from './kit/emulator-server.js';
+export type { Exchange } from './kit/exchange.js';
+export type { Fault, FaultEffect, InstalledFault, StreamRewrite, StreamStep } from './kit/fault.js';
+export type { Faults } from './kit/faults.js';
+export { pause } from './kit/pause.js';
+export { Processes, type StartFailure } from './kit/processes.js';
+export type { Handler, UpgradeHandler } from './kit/routes.js';
+export { OutsideSandbox, SandboxDisk } from './kit/sandbox-disk.js';
+export { Timers } from './kit/timers.js';
+export { UpgradeAbandoned, type Upgrade } from './kit/upgrade.js';

@@ -1,0 +1,87 @@
+import { mkdirSync } from 'node:fs';
+import { realpath } from 'node:fs/promises';
+import { dirname, isAbsolute, join, normalize, resolve } from 'node:path';
+
+/** Thrown for a path that a symlink leads out of the sandbox: there is nothing there, as far as the sandbox goes. */
+export class OutsideSandbox extends Error {
+  readonly code = 'ENOENT';
+}
+
+/**
+ * The files of one emulated sandbox: a directory that plays its root. `/home/user/x` of the sandbox is
+ * `<directory>/home/user/x` here.
+ *
+ * What is isolated: files that are named by calls of the API, which never reach beyond the directory, symlinks
+ * included. What is not: a command is an ordinary process of this machine, so a literal `/home/user` or `/tmp` in a
+ * script is the machine's own. Scripts have to use `$HOME` and `$TMPDIR`, which lie inside; a path that a script made
+ * from them is understood by the API too.
+ */
+export class SandboxDisk {
+  constructor(
+    /** On this machine; made when it is missing. Absolute and free of symlinks. */
+    readonly directory: string,
+    /** The home directory as the sandbox names it, such as `/home/user`. */
+    readonly homeName: string,
+  ) {
+    this.make();
+  }
+
+  /** HOME of its commands. */
+  get home(): string {
+    return join(this.directory, this.homeName);
+  }
+
+  /** TMPDIR of its commands. */
+  get tmp(): string {
+    return join(this.directory, 'tmp');
+  }
+
+  /** Makes the directories that every sandbox has. */
+  make(): void {
+    mkdirSync(this.home, { recursive: true });
+    mkdirSync(this.tmp, { recursive: true });
+  }
+
+  /** Where a path of the sandbox lies; a relative one is taken from `from`, by default the home directory. */
+  locate(path: string, from = this.homeName): string {
+    const absolute = isAbsolute(path) ? normalize(path) : resolve(isAbsolute(from) ? from : '/', path);
+    const trimmed = absolute.length > 1 && absolute.endsWith('/') ? absolute.slice(0, -1) : absolute;
+    return this.#holds(trimmed) ? trimmed : join(this.directory, trimmed);
+  }
+
+  /** How the sandbox names a path of this machine. */
+  nameOf(path: string): string {
+    return this.#holds(path) ? path.slice(this.directory.length) || '/' : path;
+  }
+
+  /**
+   * The same as `locate`, with every symlink on the way resolved.
+   *
+   * @param follow whether a symlink at the path itself is followed. @default true
+   * @throws {OutsideSandbox} and what the file system throws, though never because nothing is there
+   */
+  async resolve(path: string, from?: string, follow = true): Promise<string> {
+    const located = this.locate(path, from);
+    if (located === this.directory) return located;
+    if (!follow) return join(await this.#real(dirname(located)), located.slice(dirname(located).length + 1));
+    return await this.#real(located);
+  }
+
+  async #real(path: string): Promise<string> {
+    const missing: string[] = [];
+    for (let at = path; ; at = dirname(at)) {
+      try {
+        const real = await realpath(at);
+        if (!this.#holds(real)) throw new OutsideSandbox(`${path} leads out of the sandbox`);
+        return join(real, ...missing);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || error instanceof OutsideSandbox) throw error;
+        missing.unshift(at.slice(dirname(at).length + 1));
+      }
+    }
+  }
+
+  #holds(path: string): boolean {
+    return path === this.directory || path.startsWith(`${this.directory}/`);
+  }
+}
