@@ -33,8 +33,8 @@ export class DaemonFeeds {
   replay(session: ScriptedSession, requestId: number, from: StreamOffsets): void {
     this.#hold(session, false);
     const live = this.#live.get(session);
-    const until = live?.position ?? session.journal.next;
-    for (const frame of session.replay(from, until)) this.#output(session, frame, requestId);
+    const until = live?.position ?? session.output.journal.next;
+    for (const frame of session.output.replay(from, until)) this.#output(session, frame, requestId);
     if (live === undefined && session.end === undefined) this.#follow(session, 'now');
     else if (live === undefined && session.end !== undefined) this.#end(session, requestId);
   }
@@ -55,18 +55,18 @@ export class DaemonFeeds {
   close(): void {
     for (const reader of this.#live.values()) reader.leave();
     this.#live.clear();
-    for (const session of this.#held) session.hold(false);
+    for (const session of this.#held) session.output.hold(false);
     this.#held.clear();
   }
 
   #hold(session: ScriptedSession, held: boolean): void {
-    session.hold(held);
+    session.output.hold(held);
     if (held) this.#held.add(session);
     else this.#held.delete(session);
   }
 
   #follow(session: ScriptedSession, from: StreamOffsets | 'now'): void {
-    const reader = session.attach(
+    const reader = session.output.attach(
       this.#sink(session, () => this.#live.get(session)),
       from,
     );

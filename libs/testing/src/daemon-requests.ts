@@ -5,6 +5,7 @@ import type { DaemonFeeds } from './daemon-feeds.js';
 import { noSession } from './fake-errors.js';
 import { FAKE_HOME } from './fake-files.js';
 import type { FakeMachine } from './fake-machine.js';
+import { STOP_GRACE_MS } from './scripted-session.js';
 
 /** What each request does; carried out in the order of the frames as far as it goes without waiting. */
 export type DaemonRequests = {
@@ -37,7 +38,7 @@ export function daemonRequests({ machine, feeds, native, signal }: DaemonRequest
     },
     async destroy({ name }) {
       const sessions = machine.find(name)?.sessions ?? [];
-      machine.destroy(name);
+      await machine.destroy(name);
       await feeds.finished(sessions);
       return DONE;
     },
@@ -47,7 +48,7 @@ export function daemonRequests({ machine, feeds, native, signal }: DaemonRequest
     async suspend({ name }) {
       const sandbox = machine.get(name);
       const running = sandbox.sessions.filter(({ end }) => end === undefined);
-      sandbox.suspend();
+      await sandbox.suspend();
       if (machine.onSuspend === 'stop') await feeds.finished(running);
       return DONE;
     },
@@ -80,15 +81,16 @@ export function daemonRequests({ machine, feeds, native, signal }: DaemonRequest
     },
     spawn(body, requestId) {
       if (body.tty) throw new SandboxError('not_supported', { message: 'this daemon has no terminals' });
-      const { name, cmd, args, dir, stdin = false, detachable = false, timeoutMs, maxOutputBytes } = body;
-      const limits = native ? { timeoutMs: timeoutMs || undefined, maxOutputBytes } : {};
-      const session = machine.get(name).spawn({ cmd, args, dir, stdin, detachable, ...limits });
+      const { name, cmd, args, env, dir, stdin = false, detachable = false } = body;
+      const { stderrToStdout, timeoutMs, maxOutputBytes } = body;
+      const added = native ? { stderrToStdout, timeoutMs: timeoutMs || undefined, maxOutputBytes } : {};
+      const session = machine.get(name).spawn({ cmd, args, env, dir, stdin, detachable, ...added });
       feeds.expect(session);
       const afterReply = (): void => (native ? feeds.start(session) : feeds.replay(session, requestId, BEGINNING));
       return { result: { sessionId: session.id }, afterReply };
     },
     async stdin({ name, sessionId, data }) {
-      await machine.get(name).session(sessionId).stdin.write(data);
+      await machine.get(name).session(sessionId).write(data);
       return DONE;
     },
     async stdin_close({ name, sessionId }) {
@@ -99,7 +101,7 @@ export function daemonRequests({ machine, feeds, native, signal }: DaemonRequest
       const session = name === undefined ? machine.findSession(sessionId) : machine.get(name).session(sessionId);
       if (session === undefined) throw noSession(sessionId);
       feeds.detach(session, native && hold);
-      if (!session.detachable && !hold && session.readers === 0) session.kill('SIGTERM');
+      if (!session.detachable && !hold && session.output.readers === 0) void session.stop(STOP_GRACE_MS);
       return DONE;
     },
     list_sessions({ name }) {
@@ -115,7 +117,7 @@ export function daemonRequests({ machine, feeds, native, signal }: DaemonRequest
     },
     attach({ name, sessionId, from = BEGINNING }, requestId) {
       const session = machine.get(name).session(sessionId);
-      const begin = session.checkFrom(native ? from : BEGINNING);
+      const begin = session.output.checkFrom(native ? from : BEGINNING);
       const afterReply = (): void => feeds.replay(session, requestId, begin);
       return { result: { sessionId, ...(native && { from: begin }) }, afterReply };
     },

@@ -14,7 +14,8 @@ export class ExecSink implements SessionSink {
 
   frame(frame: OutputFrame | SessionExit): void {
     if (frame.type !== 'exit' || frame.stoppedBy === undefined) return this.#stream.frame(frame);
-    this.#stream.error(frame.stoppedBy === 'timeout' ? timedOut(this.#timeoutMs) : outputLimit());
+    const { stoppedBy, gone = false } = frame;
+    this.#stream.error(stoppedBy === 'timeout' ? timedOut(this.#timeoutMs, gone) : outputLimit(gone));
   }
 
   error(error: Parameters<SessionSink['error']>[0]): void {

@@ -4,6 +4,7 @@ import {
   SANDBOX_CAPABILITIES,
   SandboxError,
   withBackoff,
+  type SandboxCapability,
   type SandboxCommand,
   type SandboxErrorCode,
   type SandboxHandle,
@@ -534,7 +535,7 @@ describe('what a test arranges', () => {
         effect: 'none',
       });
     }
-    expect(() => new FakeAdapter({ capabilities: ['tty'] })).toThrow(SandboxError);
+    expect(() => new FakeAdapter({ capabilities: ['teleport' as SandboxCapability] })).toThrow(SandboxError);
   });
 
   test('the next calls of an operation fail before or after their work, in order', async () => {

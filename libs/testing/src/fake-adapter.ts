@@ -1,14 +1,16 @@
 import {
   CommandStream,
+  SANDBOX_CAPABILITIES,
   SandboxAdapter,
   SandboxError,
   StreamingCommand,
   collectBytes,
-  collectExec,
   invalidArgument,
   sandboxHandle,
   type AttachRequest,
   type CallOptions,
+  type Checkpoint,
+  type CommandChannel,
   type CreateOptions,
   type ExecRequest,
   type ExecResult,
@@ -29,6 +31,7 @@ import type { SessionSink } from '#libs/protocol';
 import { ExecSink } from './exec-sink.js';
 import { FakeChannel } from './fake-channel.js';
 import { offline, sessionLost, sourceFailed } from './fake-errors.js';
+import { fakeExec, isLost } from './fake-exec.js';
 import { FakeMachine, type FakeMachineOptions } from './fake-machine.js';
 import type { FakeSandbox } from './fake-sandbox.js';
 import { Faults, type FaultOptions, type FaultyOperation } from './faults.js';
@@ -36,15 +39,7 @@ import type { ScriptedSession } from './scripted-session.js';
 import { untilAborted } from './until-aborted.js';
 
 /** What a {@link FakeAdapter} can do unless it is made less capable. */
-export const FAKE_CAPABILITIES: ReadonlySet<SandboxCapability> = new Set<SandboxCapability>([
-  'suspend',
-  'network_policy',
-  'attach',
-  'public_url',
-  'terminate_session',
-  'create_new',
-  'files',
-]);
+export const FAKE_CAPABILITIES: ReadonlySet<SandboxCapability> = new Set(SANDBOX_CAPABILITIES);
 
 /** What a {@link FakeAdapter} is and can do. */
 export interface FakeAdapterOptions extends FakeMachineOptions {
@@ -56,7 +51,7 @@ export interface FakeAdapterOptions extends FakeMachineOptions {
 
 /**
  * A provider in memory, for tests without a network: a real adapter whose commands are running things that emit
- * frames. What they do is in their words, one instruction each, carried out in order:
+ * frames. What they do is code, a {@link FakeProgram}, or in their words, one instruction each, carried out in order:
  *
  * - `out:<data>`, `err:<data>` print the text as UTF-8, without a line feed;
  * - `stay` prints what it reads from stdin, each piece as `echo:<data>`, until EOF; where stdin was not opened it stays
@@ -79,7 +74,8 @@ export interface FakeAdapterOptions extends FakeMachineOptions {
  * by id, finished ones too; the detachable ones live on without readers, others are stopped with their last one. Ids
  * are counted, nothing is random, and every timer is on the clock that was given.
  *
- * Commands that are ended from outside, by a stop, a suspend or a destroy, die of TERM: exit 143, signal `SIGTERM`.
+ * Commands that are ended from outside get TERM and die of it, exit 143, unless they take it; then KILL, exit 137, after
+ * the grace of a termination, after 2 s at a deadline, a limit or an abort, and after 5 s otherwise.
  */
 export class FakeAdapter extends SandboxAdapter {
   override readonly capabilities: ReadonlySet<SandboxCapability>;
@@ -131,6 +127,16 @@ export class FakeAdapter extends SandboxAdapter {
     return sink;
   }
 
+  /** As `sink`, the other way: what a command is asked to write, close, resize or stop. */
+  protected channel(channel: CommandChannel): CommandChannel {
+    return channel;
+  }
+
+  /** What a call acts on. Override to mix it up. @throws {SandboxError} `not_found`, also for another incarnation */
+  protected sandbox({ name, instanceId }: SandboxHandle): FakeSandbox {
+    return this.#machine.get(name, instanceId);
+  }
+
   protected override doCapabilitiesOf(): ReadonlySet<SandboxCapability> {
     if (this.#faults.offline) throw offline();
     return this.capabilities;
@@ -152,26 +158,27 @@ export class FakeAdapter extends SandboxAdapter {
 
   protected override doGet(handle: SandboxHandle): Promise<SandboxInfo> {
     return this.#faults.run('get', () => {
-      const { name, instanceId, status } = this.#sandbox(handle);
+      const { name, instanceId, status } = this.sandbox(handle);
       return { status, raw: { name, instanceId, status } };
     });
   }
 
-  protected override doDestroy({ name, instanceId }: SandboxHandle): Promise<void> {
-    return this.#faults.run('destroy', () => this.#machine.destroy(name, instanceId));
+  protected override doDestroy({ name, instanceId }: SandboxHandle, { signal }: CallOptions): Promise<void> {
+    const destroy = () => untilAborted(signal, 'unknown', this.#machine.destroy(name, instanceId));
+    return this.#faults.run('destroy', destroy);
   }
 
   protected override doListAllNames(): Promise<string[]> {
     return this.#faults.run('listAllNames', () => this.#machine.names);
   }
 
-  protected override doSuspend(handle: SandboxHandle): Promise<void> {
-    return this.#faults.run('suspend', () => this.#sandbox(handle).suspend());
+  protected override doSuspend(handle: SandboxHandle, { signal }: CallOptions): Promise<void> {
+    return this.#faults.run('suspend', () => untilAborted(signal, 'unknown', this.sandbox(handle).suspend()));
   }
 
   protected override doResume(handle: SandboxHandle): Promise<SandboxHandle> {
     return this.#faults.run('resume', () => {
-      this.#sandbox(handle).resume();
+      this.sandbox(handle).resume();
       return sandboxHandle(this.provider, handle.name, handle.instanceId);
     });
   }
@@ -179,71 +186,59 @@ export class FakeAdapter extends SandboxAdapter {
   protected override doWriteFile(handle: SandboxHandle, request: WriteFileRequest): Promise<void> {
     const { path, content, mode, signal } = request;
     return this.#faults.run('writeFile', async () => {
-      this.#sandbox(handle);
-      const data = await untilAborted(signal, collectBytes(content, this.#machine.limits.fileBytes)).catch(
+      this.sandbox(handle);
+      const data = await untilAborted(signal, 'none', collectBytes(content, this.#machine.limits.fileBytes)).catch(
         (error: unknown) => Promise.reject(error instanceof SandboxError ? error : sourceFailed(error)),
       );
       // It may have gone while its content came in.
-      const sandbox = this.#sandbox(handle);
+      const sandbox = this.sandbox(handle);
       sandbox.files.write(path, data, mode);
       sandbox.resume();
     });
   }
 
   protected override doReadFile(handle: SandboxHandle, path: string): Promise<Uint8Array> {
-    return this.#faults.run('readFile', () => this.#sandbox(handle).files.read(path));
+    return this.#faults.run('readFile', () => this.sandbox(handle).files.read(path));
   }
 
   protected override doListFiles(handle: SandboxHandle, path: string): Promise<FileEntry[]> {
-    return this.#faults.run('listFiles', () => this.#sandbox(handle).files.list(path));
+    return this.#faults.run('listFiles', () => this.sandbox(handle).files.list(path));
   }
 
   protected override doStatFile(handle: SandboxHandle, path: string): Promise<FileStat> {
-    return this.#faults.run('statFile', () => this.#sandbox(handle).files.stat(path));
+    return this.#faults.run('statFile', () => this.sandbox(handle).files.stat(path));
   }
 
   protected override doExec(handle: SandboxHandle, request: ExecRequest): Promise<ExecResult> {
-    const { cmd, args, dir, timeoutMs, maxOutputBytes, stderrToStdout, stdin, signal } = request;
+    const { cmd, args, env, dir, timeoutMs, stderrToStdout } = request;
     return this.#faults.run('exec', () => {
-      // The deadline is the machine's: its clock may stand still.
-      const command = { cmd, args, dir, stdin: stdin !== undefined, detachable: false, timeoutMs };
-      const session = this.#sandbox(handle).exec(command);
+      const stdin = request.stdin !== undefined;
+      const command = { cmd, args, env, dir, stdin, stderrToStdout, detachable: false, timeoutMs };
+      const session = this.sandbox(handle).exec(command);
       const stream = new CommandStream();
-      return collectExec(
-        this.#command(handle, session, stream, new ExecSink(stream, timeoutMs), 'now', command.stdin),
-        {
-          maxOutputBytes,
-          stderrToStdout,
-          ...(stdin !== undefined && { stdin }),
-          ...(signal !== undefined && { signal }),
-          stop: async () => {
-            session.kill('SIGTERM');
-            return { confirmed: !isLost(session) };
-          },
-        },
-      );
+      const sink = new ExecSink(stream, timeoutMs);
+      return fakeExec(session, this.#command({ handle, session, stream, sink, from: 'now', stdin }), request);
     });
   }
 
   protected override doSpawn(handle: SandboxHandle, request: SpawnRequest): Promise<SandboxCommand> {
-    const { cmd, args, dir, stdin, detachable } = request;
+    const { cmd, args, env, dir, stdin, tty, detachable } = request;
     const spawn = (): SandboxCommand => {
-      const session = this.#sandbox(handle).spawn({ cmd, args, dir, stdin, detachable });
-      const stream = new CommandStream();
-      return this.#command(handle, session, stream, stream, 'now', stdin);
+      const session = this.sandbox(handle).spawn({ cmd, args, env, dir, stdin, tty, detachable });
+      return this.#command({ handle, session, from: 'now', stdin });
     };
     return this.#faults.run('spawn', spawn, (command) => command.stop());
   }
 
   protected override doListSessions(handle: SandboxHandle): Promise<SandboxSession[]> {
     return this.#faults.run('listSessions', () => {
-      const sandbox = this.#sandbox(handle);
-      return sandbox.running().map(({ id, command, createdAtMs, lastActivityAtMs }) => ({
+      const sandbox = this.sandbox(handle);
+      return sandbox.running().map(({ id, command, createdAtMs, lastActivityAtMs, tty }) => ({
         id,
         command,
         createdAt: sandbox.date(createdAtMs),
         lastActivityAt: sandbox.date(lastActivityAtMs),
-        tty: false,
+        tty,
       }));
     });
   }
@@ -251,71 +246,77 @@ export class FakeAdapter extends SandboxAdapter {
   protected override doAttach(handle: SandboxHandle, request: AttachRequest): Promise<SandboxCommand> {
     const { sessionId, from, stdin } = request;
     const attach = (): SandboxCommand => {
-      const stream = new CommandStream();
-      const session = this.#sandbox(handle).session(sessionId);
-      return this.#command(handle, session, stream, stream, from, stdin, 'attach');
+      const session = this.sandbox(handle).session(sessionId);
+      return this.#command({ handle, session, from, stdin, operation: 'attach' });
     };
     return this.#faults.run('attach', attach, (command) => command.stop());
   }
 
   protected override doTerminateSession(handle: SandboxHandle, request: TerminateRequest): Promise<void> {
-    const { sessionId, mode } = request;
-    return this.#faults.run('terminateSession', () => {
-      const session = this.#sandbox(handle).findSession(sessionId);
+    const { sessionId, mode, timeoutMs, signal } = request;
+    return this.#faults.run('terminateSession', async () => {
+      const session = this.sandbox(handle).findSession(sessionId);
       if (session === undefined) return;
-      session.kill(mode === 'force' ? 'SIGKILL' : 'SIGTERM');
+      await untilAborted(signal, 'unknown', session.stop(mode === 'force' ? 0 : timeoutMs));
       if (isLost(session)) throw sessionLost();
     });
   }
 
   protected override doApplyNetworkPolicy(handle: SandboxHandle, { allow }: NetworkPolicy): Promise<void> {
     return this.#faults.run('applyNetworkPolicy', () => {
-      this.#sandbox(handle).policy = Object.freeze({ allow: Object.freeze([...allow]) });
+      this.sandbox(handle).policy = Object.freeze({ allow: Object.freeze([...allow]) });
     });
   }
 
   /** Nothing listens there: it is only ever the same for the same sandbox and port. */
   protected override doPublicUrl(handle: SandboxHandle, port: number): Promise<string> {
     return this.#faults.run('publicUrl', () => {
-      const { name } = this.#sandbox(handle);
+      const { name } = this.sandbox(handle);
       return `https://sandbox.test/${encodeURIComponent(name)}/${port}/`;
     });
   }
 
+  protected override doCreateCheckpoint(handle: SandboxHandle): Promise<Checkpoint> {
+    return this.#faults.run('createCheckpoint', () => ({ id: this.sandbox(handle).checkpoint() }));
+  }
+
+  /** Ends what runs, and puts the files back. @throws {SandboxError} `not_found`: no checkpoint of this sandbox */
+  protected override doRestoreCheckpoint(handle: SandboxHandle, id: string, { signal }: CallOptions): Promise<void> {
+    const restore = () => untilAborted(signal, 'unknown', this.sandbox(handle).restore(id));
+    return this.#faults.run('restoreCheckpoint', restore);
+  }
+
   protected override doHostPath(handle: SandboxHandle, path: string, _options: CallOptions): Promise<string> {
     return this.#faults.run('hostPath', () => {
-      this.#sandbox(handle);
+      this.sandbox(handle);
       return path;
     });
   }
 
-  #sandbox({ name, instanceId }: SandboxHandle): FakeSandbox {
-    return this.#machine.get(name, instanceId);
-  }
-
-  #command(
-    handle: SandboxHandle,
-    session: ScriptedSession,
-    stream: CommandStream,
-    sink: SessionSink,
-    from: StreamOffsets | 'now',
-    stdin: boolean,
-    operation: 'spawn' | 'attach' = 'spawn',
-  ): StreamingCommand {
-    const reader = session.attach(this.sink(sink), from);
+  #command({ handle, session, from, stdin, ...more }: CommandInit): StreamingCommand {
+    const { stream = new CommandStream(), sink = stream, operation = 'spawn' } = more;
+    const reader = session.output.attach(this.sink(sink), from);
     return new StreamingCommand({
       provider: this.provider,
       operation,
       handle,
       sessionId: session.id,
       stream,
-      channel: new FakeChannel(session, reader, stdin),
+      channel: this.channel(new FakeChannel(session, reader, stdin)),
       stdin,
-      tty: false,
+      tty: session.tty,
     });
   }
 }
 
-function isLost({ end }: ScriptedSession): boolean {
-  return end !== undefined && 'lost' in end;
+interface CommandInit {
+  readonly handle: SandboxHandle;
+  readonly session: ScriptedSession;
+  readonly from: StreamOffsets | 'now';
+  readonly stdin: boolean;
+  /** @default one of its own */
+  readonly stream?: CommandStream;
+  /** What writes to `stream`. @default it, directly */
+  readonly sink?: SessionSink;
+  readonly operation?: 'spawn' | 'attach';
 }

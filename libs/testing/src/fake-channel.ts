@@ -1,6 +1,6 @@
-import type { CommandChannel } from '#libs/contract';
+import type { CommandChannel, TerminalSize } from '#libs/contract';
 import { stdinRefused } from './fake-errors.js';
-import type { ScriptedSession } from './scripted-session.js';
+import { STOP_GRACE_MS, type ScriptedSession } from './scripted-session.js';
 import type { SessionReader } from './session-reader.js';
 
 /** The way back from one command to its session. */
@@ -20,7 +20,7 @@ export class FakeChannel implements CommandChannel {
 
   async write(data: Uint8Array): Promise<void> {
     this.#checkOwner();
-    await this.#session.stdin.write(data);
+    await this.#session.write(data);
   }
 
   async closeStdin(): Promise<void> {
@@ -28,10 +28,15 @@ export class FakeChannel implements CommandChannel {
     await this.#session.stdin.close();
   }
 
+  async resize(size: TerminalSize): Promise<void> {
+    this.#session.resize(size);
+  }
+
   /** What must not outlive its readers is stopped with the last of them. */
   async stop(): Promise<void> {
     this.#reader.leave();
-    if (!this.#session.detachable && this.#session.readers === 0) this.#session.kill('SIGTERM');
+    const { detachable, output } = this.#session;
+    if (!detachable && output.readers === 0) void this.#session.stop(STOP_GRACE_MS);
   }
 
   #checkOwner(): void {

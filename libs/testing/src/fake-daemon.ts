@@ -156,7 +156,7 @@ export class FakeDaemon {
 
   /** Ends every command, then the socket. Resolves when that has closed. Idempotent. */
   async close(): Promise<void> {
-    this.#machine.stopAll();
+    this.#machine.endAll();
     const link = this.#link;
     link?.socket.cut();
     await link?.connection.ended;

@@ -10,6 +10,10 @@ export function noSession(id: string): SandboxError {
   return new SandboxError('not_found', { message: `there is no session '${id}' in this sandbox` });
 }
 
+export function noCheckpoint(): SandboxError {
+  return new SandboxError('not_found', { message: 'there is no such checkpoint of this sandbox' });
+}
+
 export function noPath(what: string): SandboxError {
   return new SandboxError('not_found', { message: `there is no such ${what}` });
 }
@@ -24,6 +28,11 @@ export function notWritten(why: string): SandboxError {
 
 export function exited(): SandboxError {
   return new SandboxError('command_exited', { message: 'the command has exited' });
+}
+
+/** The command lives, and closed its stdin. */
+export function brokenPipe(): SandboxError {
+  return new SandboxError('write_failed', { effect: 'none', message: 'the command has closed its stdin' });
 }
 
 export function stdinRefused(detail: 'stdin_not_open' | 'stdin_closed', message: string): SandboxError {
@@ -51,18 +60,20 @@ export function sessionLost(): SandboxError {
   });
 }
 
-export function timedOut(timeoutMs: number | undefined): SandboxError {
+/** @param gone whether nothing of the command is left */
+export function timedOut(timeoutMs: number | undefined, gone: boolean): SandboxError {
   return new SandboxError('unavailable', {
     detail: 'timeout',
-    effect: 'done',
+    effect: gone ? 'done' : 'unknown',
     message: timeoutMs === undefined ? 'the command ran too long' : `the command ran longer than ${timeoutMs} ms`,
   });
 }
 
-export function outputLimit(): SandboxError {
+/** @param gone whether nothing of the command is left */
+export function outputLimit(gone: boolean): SandboxError {
   return new SandboxError('truncated', {
     detail: 'output_limit',
-    effect: 'done',
+    effect: gone ? 'done' : 'unknown',
     message: 'the command wrote more than its limit',
   });
 }

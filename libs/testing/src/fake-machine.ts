@@ -1,7 +1,9 @@
 import { systemClock, type Clock } from '#libs/protocol';
 import { noSandbox } from './fake-errors.js';
 import { FAKE_LIMITS, type FakeLimits } from './fake-limits.js';
-import { FakeSandbox, type FakeMachineContext, type FakeScript } from './fake-sandbox.js';
+import type { FakeProgram } from './fake-program.js';
+import { FakeSandbox, type FakeMachineContext } from './fake-sandbox.js';
+import type { FakeScript } from './find-program.js';
 import { wordsOf } from './instruction.js';
 import type { ScriptedSession } from './scripted-session.js';
 
@@ -9,6 +11,13 @@ import type { ScriptedSession } from './scripted-session.js';
 export interface FakeMachineOptions {
   /** Dates count from the Unix epoch on a clock that is given. @default systemClock */
   readonly clock?: Clock;
+  /**
+   * Commands as code, by name: `{ wc: async ({ stdin, write }) => … }`. They go before words. A path runs the file that
+   * lies there, by the program that its first line names (`#!/bin/sh` is `sh`); one that is not executable is exit 126.
+   *
+   * @default none
+   */
+  readonly programs?: Readonly<Record<string, FakeProgram>>;
   /**
    * Gives the words that a command is played from, so that code which runs `git` or `npm` can be tested as it is:
    * `(cmd) => (cmd === 'git' ? ['out:main', 'exit:0'] : ['exit:1'])`. Words that are no instructions are exit 127.
@@ -31,8 +40,9 @@ export class FakeMachine {
   readonly #sandboxes = new Map<string, FakeSandbox>();
   #instances = 0;
   #sessions = 0;
+  #checkpoints = 0;
 
-  constructor({ clock, script = wordsOf, limits, onSuspend = 'stop' }: FakeMachineOptions = {}) {
+  constructor({ clock, programs = {}, script = wordsOf, limits, onSuspend = 'stop' }: FakeMachineOptions = {}) {
     this.clock = clock ?? systemClock;
     this.limits = { ...FAKE_LIMITS, ...limits };
     this.onSuspend = onSuspend;
@@ -40,9 +50,10 @@ export class FakeMachine {
       clock: this.clock,
       epochMs: clock === undefined ? performance.timeOrigin : 0,
       limits: this.limits,
-      script,
+      commands: { programs, script },
       onSuspend,
       nextSessionId: () => `s-${++this.#sessions}`,
+      nextCheckpointId: () => `c-${++this.#checkpoints}`,
     };
   }
 
@@ -80,12 +91,15 @@ export class FakeMachine {
     return sandbox;
   }
 
-  /** Ends what runs in it, then forgets it. One that is gone, or another incarnation, is left at that. */
-  destroy(name: string, instanceId?: string): void {
+  /**
+   * Forgets it at once. Resolves when nothing of it runs any more. One that is gone, or another incarnation, is left at
+   * that.
+   */
+  async destroy(name: string, instanceId?: string): Promise<void> {
     const sandbox = this.find(name);
     if (sandbox === undefined || (instanceId !== undefined && sandbox.instanceId !== instanceId)) return;
     this.#sandboxes.delete(name);
-    sandbox.stopAll();
+    await sandbox.stopAll();
   }
 
   /** The transport to every reader breaks. */
@@ -93,8 +107,8 @@ export class FakeMachine {
     for (const sandbox of this.#sandboxes.values()) sandbox.cut();
   }
 
-  /** Ends everything that runs. */
-  stopAll(): void {
-    for (const sandbox of this.#sandboxes.values()) sandbox.stopAll();
+  /** Ends everything that runs, at once. */
+  endAll(): void {
+    for (const sandbox of this.#sandboxes.values()) sandbox.endAll();
   }
 }

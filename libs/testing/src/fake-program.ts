@@ -4,8 +4,8 @@ import type { Bytes, FileStat, TerminalSize } from '#libs/contract';
  * A command as code, for what words cannot say. Resolves with its exit code, 0–255. What it throws, or resolves with
  * instead of an exit code, is its end too: the message on stderr, and exit 1.
  *
- * A program that was killed goes no further: what it awaits of its process stays open for good. What it holds beside
- * that, such as timers of its own, it gives up when {@link FakeProcess.ended} fires.
+ * A program whose process is over goes no further: what it awaits of the process stays open for good. What it holds
+ * beside that, such as timers of its own, it gives up when {@link FakeProcess.ended} fires.
  */
 export type FakeProgram = (process: FakeProcess) => number | Promise<number>;
 
@@ -37,19 +37,21 @@ export interface FakeProcess {
    * is delivered before it, awaited or not, in the order of the calls. Beyond the end it goes nowhere.
    */
   write(stream: 'stdout' | 'stderr', data: Bytes): Promise<void>;
-  /** Ends the command behind what was written, while the program goes on, as a background child would. */
+  /** Ends the process behind what was written. */
   exit(code: number): void;
+  /** Ends the command as `exit` does, while the program goes on, as a background child of it would. */
+  daemonize(code: number): void;
   /** Closes the transport with no exit: the stream ends `unavailable` / `closed_before_exit`. */
   drop(): void;
-  /** Takes a signal instead of dying of it. KILL cannot be taken. */
-  onSignal(signal: NodeJS.Signals, handler: () => void): void;
+  /** Takes a signal instead of dying of it. KILL cannot be taken. What the handler throws ends the process. */
+  onSignal(signal: NodeJS.Signals, handler: () => void | Promise<void>): void;
   /** Called with each new size of the terminal. */
   onResize(handler: (size: TerminalSize) => void): void;
-  /** Fires when it was killed, for its own sake or with its sandbox. */
+  /** Fires when the process is over, by itself or killed, for its own sake or with its sandbox. */
   readonly ended: AbortSignal;
   /** On the clock of the fake. */
   sleep(ms: number): Promise<void>;
-  /** Whether the network policy lets it reach a host: any, until a policy was applied. */
+  /** Whether the network policy allows that very host: any, until a policy was applied. */
   reaches(host: string): boolean;
 }
 

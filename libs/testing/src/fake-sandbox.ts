@@ -1,19 +1,24 @@
-import type { NetworkPolicy } from '#libs/contract';
+import type { EnvPair, NetworkPolicy, TerminalSize } from '#libs/contract';
 import type { Clock } from '#libs/protocol';
-import { noDirectory, noSession } from './fake-errors.js';
-import { FakeFiles } from './fake-files.js';
+import { fakeEnvironment } from './fake-environment.js';
+import { noCheckpoint, noDirectory, noSession } from './fake-errors.js';
+import { FakeFiles, absolute, type FilesSnapshot } from './fake-files.js';
 import type { FakeLimits } from './fake-limits.js';
-import { ScriptedSession, type ScriptedSpec } from './scripted-session.js';
+import { findProgram, type FakeCommands } from './find-program.js';
+import { ProcessFiles } from './process-files.js';
+import { STOP_GRACE_MS, ScriptedSession, type ScriptedSpec } from './scripted-session.js';
 
 /** How a command is told to a fake sandbox. */
 export interface FakeCommand extends Pick<ScriptedSpec, 'stdin' | 'detachable' | 'timeoutMs' | 'maxOutputBytes'> {
   readonly cmd: string;
   readonly args: readonly string[];
+  readonly env?: readonly EnvPair[] | undefined;
   readonly dir?: string | undefined;
+  /** @default no terminal */
+  readonly tty?: TerminalSize | undefined;
+  /** @default false */
+  readonly stderrToStdout?: boolean | undefined;
 }
-
-/** Gives the words that a command is played from. */
-export type FakeScript = (cmd: string, args: readonly string[]) => readonly string[];
 
 /** What the sandboxes of one machine share. */
 export interface FakeMachineContext {
@@ -21,9 +26,10 @@ export interface FakeMachineContext {
   /** Added to the clock for dates. */
   readonly epochMs: number;
   readonly limits: FakeLimits;
-  readonly script: FakeScript;
+  readonly commands: FakeCommands;
   readonly onSuspend: 'stop' | 'freeze';
   readonly nextSessionId: () => string;
+  readonly nextCheckpointId: () => string;
 }
 
 /** One sandbox in memory. */
@@ -32,8 +38,11 @@ export class FakeSandbox {
   status: 'running' | 'suspended' = 'running';
   policy: NetworkPolicy | undefined;
   readonly #context: FakeMachineContext;
+  /** All that can be joined. */
   readonly #sessions = new Map<string, ScriptedSession>();
-  readonly #execs = new Set<ScriptedSession>();
+  /** All of which something runs, execs and what is left in the background included. */
+  readonly #live = new Set<ScriptedSession>();
+  readonly #checkpoints = new Map<string, FilesSnapshot>();
 
   constructor(
     readonly name: string,
@@ -57,9 +66,7 @@ export class FakeSandbox {
 
   /** As `spawn`, for a command that nobody else can join and of which nothing is kept. */
   exec(command: FakeCommand): ScriptedSession {
-    const session = this.#start(command, () => this.#execs.delete(session));
-    this.#execs.add(session);
-    return session;
+    return this.#start(command);
   }
 
   /** @throws {SandboxError} `not_found` */
@@ -83,43 +90,79 @@ export class FakeSandbox {
     return this.sessions.filter((one) => one.detachable && one.end === undefined).toReversed();
   }
 
-  suspend(): void {
+  /** Resolves when nothing runs any more, or stands still. */
+  async suspend(): Promise<void> {
     this.status = 'suspended';
-    for (const session of this.#all()) {
-      if (this.#context.onSuspend === 'stop') session.kill('SIGTERM');
-      else session.freeze(true);
-    }
+    if (this.#context.onSuspend === 'stop') return this.stopAll();
+    for (const session of this.#live) session.freeze(true);
   }
 
   resume(): void {
     this.status = 'running';
-    for (const session of this.#all()) session.freeze(false);
+    for (const session of this.#live) session.freeze(false);
   }
 
-  /** Ends what runs, as the sandbox goes. */
-  stopAll(): void {
-    for (const session of this.#all()) session.kill('SIGTERM');
+  /** Keeps the files as they are. @returns its id */
+  checkpoint(): string {
+    const id = this.#context.nextCheckpointId();
+    this.#checkpoints.set(id, this.files.snapshot());
+    return id;
+  }
+
+  /** Ends what runs, then puts the files back. @throws {SandboxError} `not_found` */
+  async restore(id: string): Promise<void> {
+    const snapshot = this.#checkpoints.get(id);
+    if (snapshot === undefined) throw noCheckpoint();
+    await this.stopAll();
+    this.files.restore(snapshot);
+    this.resume();
+  }
+
+  /** TERM, then KILL, to all that runs. */
+  async stopAll(): Promise<void> {
+    await Promise.all([...this.#live].map(async (session) => await session.stop(STOP_GRACE_MS)));
+  }
+
+  /** As `stopAll`, without a grace. */
+  endAll(): void {
+    for (const session of this.#live) for (const name of ['SIGTERM', 'SIGKILL'] as const) session.signal(name);
   }
 
   /** The transport to every reader breaks. What must not outlive its readers is stopped. */
   cut(): void {
-    for (const session of this.#all()) {
-      session.cut();
-      if (!session.detachable) session.kill('SIGTERM');
+    for (const session of new Set([...this.sessions, ...this.#live])) {
+      session.output.cut();
+      if (!session.detachable) void session.stop(STOP_GRACE_MS);
     }
   }
 
-  #start({ cmd, args, dir, ...spec }: FakeCommand, onEnd: () => void): ScriptedSession {
-    if (dir !== undefined && !this.files.hasDirectory(dir)) throw noDirectory();
+  #start(command: FakeCommand, onEnd?: () => void): ScriptedSession {
+    const { cmd, dir = '.', env = [], tty: size, stderrToStdout = false } = command;
+    if (!this.files.hasDirectory(dir)) throw noDirectory();
     this.resume();
-    const { clock, limits, script, nextSessionId } = this.#context;
-    const id = nextSessionId();
-    const command = [cmd, ...args].join(' ');
-    return new ScriptedSession({ ...spec, id, command, words: script(cmd, args), clock, limits }, onEnd);
-  }
-
-  #all(): ScriptedSession[] {
-    return [...this.sessions, ...this.#execs];
+    const { clock, limits, commands, nextSessionId } = this.#context;
+    const cwd = absolute(dir);
+    const files = new ProcessFiles(this.files, cwd);
+    const session = new ScriptedSession(
+      {
+        ...command,
+        ...findProgram(cmd, command.args, commands, files),
+        id: nextSessionId(),
+        command: [cmd, ...command.args].join(' '),
+        env: fakeEnvironment(env, cwd, size !== undefined),
+        dir: cwd,
+        reaches: (host) => this.policy?.allow.includes(host) ?? true,
+        files,
+        size,
+        stderrToStdout,
+        clock,
+        limits,
+      },
+      onEnd,
+    );
+    this.#live.add(session);
+    void session.over.then(() => this.#live.delete(session));
+    return session;
   }
 
   #forgetOldest(): void {

@@ -1,214 +1,154 @@
-import { constants } from 'node:os';
-import type { Exit, OutputFrame, StreamOffsets } from '#libs/contract';
-import { replayEvicted, type Clock, type SessionExit, type SessionSink } from '#libs/protocol';
-import { beyondEnd } from './fake-errors.js';
+import type { Exit, OutputFrame, TerminalSize } from '#libs/contract';
+import type { Clock, SessionExit } from '#libs/protocol';
 import type { FakeLimits } from './fake-limits.js';
-import { parseScript, type Instruction } from './instruction.js';
-import { ScriptedJournal } from './scripted-journal.js';
+import type { FakeProgram } from './fake-program.js';
 import { ScriptedStdin } from './scripted-stdin.js';
-import { SessionReader, type ReadSession, type SessionEnd } from './session-reader.js';
+import { SessionOutput } from './session-output.js';
+import { SessionProcess, type ProcessContext, type ProcessSession } from './session-process.js';
+import type { SessionEnd } from './session-reader.js';
+import { terminalInput } from './terminal-input.js';
 
-export interface ScriptedSpec {
+export interface ScriptedSpec extends Omit<ProcessContext, 'frameBytes'> {
   readonly id: string;
   /** As it is listed. */
   readonly command: string;
-  /** See `parseScript`. */
-  readonly words: readonly string[];
+  /** What runs, or how it ends because nothing can. */
+  readonly start: FakeProgram | Exit;
   readonly stdin: boolean;
   readonly detachable: boolean;
-  /** Then it gets TERM. */
+  /** Both streams into stdout, as they were written. */
+  readonly stderrToStdout: boolean;
+  /** Then it is stopped. */
   readonly timeoutMs?: number | undefined;
-  /** Of both streams together; beyond it, it gets TERM. */
+  /** Of both streams together; beyond it, it is stopped. */
   readonly maxOutputBytes?: number | undefined;
   readonly clock: Clock;
   readonly limits: FakeLimits;
 }
 
-const ECHO = Buffer.from('echo:');
-const BEGINNING: StreamOffsets = Object.freeze({ stdout: 0, stderr: 0 });
+/** Milliseconds from TERM to KILL when a command runs into its deadline or limit, or its call is aborted. */
+export const LIMIT_GRACE_MS = 2_000;
+/** Milliseconds from TERM to KILL when its sandbox goes or sleeps, or its last reader left. */
+export const STOP_GRACE_MS = 5_000;
 
-/** A command that is played from words: it prints, waits, reads stdin and ends as a process does, without one. */
-export class ScriptedSession implements ReadSession {
+/** A command in memory: it prints, waits, reads stdin and ends as a process does, without one. */
+export class ScriptedSession implements ProcessSession {
   readonly id: string;
   readonly detachable: boolean;
   readonly command: string;
+  readonly tty: boolean;
   readonly createdAtMs: number;
-  readonly journal = new ScriptedJournal();
+  readonly output: SessionOutput;
   readonly stdin: ScriptedStdin;
   /** Whoever may write; the newest that asked for it. */
   stdinOwner: object | undefined;
   lastActivityAtMs: number;
-  end: SessionEnd | undefined;
 
   readonly #spec: ScriptedSpec;
-  readonly #readers = new Set<SessionReader>();
+  readonly #process: SessionProcess;
   readonly #cancelTimeout: (() => void) | undefined;
   readonly #onEnd: () => void;
-  #held = false;
-  #frozen = false;
-  #resume: (() => void) | undefined;
+  #stoppedBy: 'timeout' | 'output_limit' | undefined;
 
-  /** Starts in a later turn, when whoever started it had time to read. @param onEnd called once, when it has ended */
+  /** Starts in a later turn. @param onEnd called once, when it has ended */
   constructor(spec: ScriptedSpec, onEnd: () => void = () => {}) {
+    const { clock, limits, timeoutMs } = spec;
     this.#spec = spec;
     this.#onEnd = onEnd;
     this.id = spec.id;
     this.detachable = spec.detachable;
     this.command = spec.command;
-    this.createdAtMs = this.lastActivityAtMs = spec.clock.now();
-    this.stdin = new ScriptedStdin(spec.stdin, spec.limits.pipeBytes, () => this.#changed());
-    if (spec.timeoutMs !== undefined) {
-      this.#cancelTimeout = spec.clock.after(spec.timeoutMs, () => this.kill('SIGTERM', 'timeout'));
-    }
-    void this.#play();
+    this.tty = spec.size !== undefined;
+    this.createdAtMs = this.lastActivityAtMs = clock.now();
+    const changed = (): void => this.#process.changed();
+    this.output = new SessionOutput(limits, !this.tty, changed);
+    this.stdin = new ScriptedStdin(spec.stdin, limits.pipeBytes, changed);
+    this.#process = new SessionProcess(this, { ...spec, frameBytes: limits.frameBytes });
+    if (timeoutMs !== undefined) this.#cancelTimeout = clock.after(timeoutMs, () => this.#stopAt('timeout'));
+    void this.#process.run(spec.start);
   }
 
-  get readers(): number {
-    return this.#readers.size;
+  get end(): SessionEnd | undefined {
+    return this.output.end;
   }
 
-  /**
-   * Joins it. What is there already is delivered before this returns.
-   *
-   * @throws {SandboxError} `invalid` / `offset_beyond_end`; `truncated` / `replay_evicted`
-   */
-  attach(
-    sink: SessionSink,
-    from: StreamOffsets | 'now' = BEGINNING,
-    windowBytes = this.#spec.limits.windowBytes,
-  ): SessionReader {
-    const begin = this.checkFrom(from);
-    const reader = new SessionReader(this, sink, begin, windowBytes);
-    this.#readers.add(reader);
-    reader.pump();
-    return reader;
+  /** Resolves when nothing of it runs any more, not even in the background. */
+  get over(): Promise<void> {
+    return this.#process.over;
   }
 
-  /** Where an attach begins. @throws {SandboxError} as `attach` */
-  checkFrom(from: StreamOffsets | 'now'): StreamOffsets {
-    const { offsets, oldest } = this.journal;
-    if (from === 'now') return offsets;
-    if (from.stdout > offsets.stdout || from.stderr > offsets.stderr) throw beyondEnd();
-    if (from.stdout < oldest.stdout || from.stderr < oldest.stderr) throw replayEvicted(oldest);
-    return from;
-  }
-
-  /** What lies in the journal from `from` on, up to the position `until`. */
-  *replay(from: StreamOffsets, until: number): Generator<OutputFrame> {
-    for (let position = this.journal.first; position < until; position++) {
-      const frame = this.journal.read(position, from);
-      if (frame !== undefined && frame.data.byteLength > 0) yield frame;
+  /** What its reader wrote. @throws {SandboxError} see {@link ScriptedStdin.write} */
+  async write(data: Uint8Array): Promise<void> {
+    if (!this.tty) return this.stdin.write(data);
+    for (const part of terminalInput(data)) {
+      if (part === 'interrupt') this.#process.signal('SIGINT');
+      else if (part === 'eof') this.stdin.endOfInput();
+      else await this.stdin.write(part);
     }
   }
 
-  /** Ends it as the signal does; it has then ended when this returns. Does nothing after its end. */
-  kill(signal: NodeJS.Signals, stoppedBy?: 'timeout' | 'output_limit'): void {
-    const exit = { exitCode: 128 + (constants.signals[signal] ?? 0), signal };
-    this.#finish(stoppedBy === undefined ? exit : { ...exit, stoppedBy, gone: true });
+  resize(size: TerminalSize): void {
+    this.#process.resize(size);
   }
 
-  /** A reader that left means to come back: nothing of the output is given up meanwhile. */
-  hold(held: boolean): void {
-    this.#held = held;
-    this.#changed();
+  /** Does nothing once it is over. Without a handler of the command it has then ended when this returns. */
+  signal(name: NodeJS.Signals): void {
+    this.#process.signal(name);
+  }
+
+  /** TERM, then KILL; without a grace KILL at once. Resolves when nothing of it is left. */
+  async stop(graceMs: number): Promise<void> {
+    this.signal(graceMs > 0 ? 'SIGTERM' : 'SIGKILL');
+    if (this.#process.isOver) return;
+    const cancel = this.#spec.clock.after(graceMs, () => this.signal('SIGKILL'));
+    await this.over;
+    cancel();
   }
 
   /** Stands still while its sandbox sleeps. */
   freeze(frozen: boolean): void {
-    this.#frozen = frozen;
-    this.#changed();
+    this.#process.freeze(frozen);
   }
 
-  /** The transport to every reader breaks. */
-  cut(): void {
-    for (const reader of this.#readers) reader.cut();
+  get discards(): boolean {
+    return this.end !== undefined || this.#stoppedBy === 'output_limit';
   }
 
-  advanced(reader: SessionReader, isGone: boolean): void {
-    if (isGone) this.#readers.delete(reader);
-    this.#changed();
+  hasRoom(bytes: number): boolean {
+    return this.output.hasRoom(bytes);
   }
 
-  async #play(): Promise<void> {
-    const script = parseScript(this.#spec.words);
-    await this.#until(() => true);
-    if ('startError' in script) return this.#finish({ exitCode: 127, startError: script.startError });
-    for (const instruction of script) {
-      await this.#do(instruction);
-      if (this.end !== undefined) return;
-    }
-    this.#finish({ exitCode: 0 });
+  append(stream: OutputFrame['type'], data: Uint8Array): void {
+    const { maxOutputBytes = Infinity, stderrToStdout } = this.#spec;
+    const { stdout, stderr } = this.output.journal.offsets;
+    if (stdout + stderr + data.byteLength > maxOutputBytes) return this.#stopAt('output_limit');
+    this.lastActivityAtMs = this.#spec.clock.now();
+    this.output.append(stderrToStdout || this.tty ? 'stdout' : stream, data);
   }
 
-  async #do(instruction: Instruction): Promise<void> {
-    switch (instruction.does) {
-      case 'print':
-        return this.#print(instruction.stream, instruction.data);
-      case 'exit':
-        return this.#finish({ exitCode: instruction.code });
-      case 'stay':
-        return this.#echo();
-      case 'drop':
-        return this.#close({ lost: true });
-    }
+  finish(exit: Exit): void {
+    const stopped: Partial<SessionExit> = this.#stoppedBy
+      ? { stoppedBy: this.#stoppedBy, gone: this.#process.isOver }
+      : {};
+    this.#close({ exit: { type: 'exit', ...exit, ...stopped } });
   }
 
-  async #echo(): Promise<void> {
-    for (;;) {
-      await this.#until(() => this.stdin.readable);
-      const read = this.stdin.read();
-      if (!(read instanceof Uint8Array)) return;
-      await this.#print('stdout', Buffer.concat([ECHO, read]));
-    }
+  lose(): void {
+    this.#close({ lost: true });
   }
 
-  async #print(stream: OutputFrame['type'], data: Uint8Array): Promise<void> {
-    const { limits, maxOutputBytes = Infinity } = this.#spec;
-    for (let at = 0; at < data.byteLength; at += limits.frameBytes) {
-      const piece = data.subarray(at, at + limits.frameBytes);
-      await this.#until(() => this.#hasRoom(piece.byteLength));
-      if (this.end !== undefined) return;
-      const { stdout, stderr } = this.journal.offsets;
-      if (stdout + stderr + piece.byteLength > maxOutputBytes) return this.kill('SIGTERM', 'output_limit');
-      this.journal.evict(Math.max(0, limits.journalBytes - piece.byteLength));
-      this.journal.append(stream, piece);
-      this.lastActivityAtMs = this.#spec.clock.now();
-      for (const reader of this.#readers) reader.pump();
-    }
-  }
-
-  /** A process that nobody reads runs on; what it writes beyond the journal's cap pushes out the oldest. */
-  #hasRoom(bytes: number): boolean {
-    if (this.#held && this.journal.bytes + bytes > this.#spec.limits.journalBytes) return false;
-    for (const reader of this.#readers) if (!reader.hasRoom) return false;
-    return true;
-  }
-
-  /** Waits, one turn at least, until it has ended or `ready` says so of a session that may run. */
-  async #until(ready: () => boolean): Promise<void> {
-    await Promise.resolve();
-    while (this.end === undefined && (this.#frozen || !ready())) {
-      await new Promise<void>((resolve) => (this.#resume = resolve));
-    }
-  }
-
-  #changed(): void {
-    this.#resume?.();
-    this.#resume = undefined;
-  }
-
-  #finish(exit: Exit & Pick<SessionExit, 'stoppedBy' | 'gone'>): void {
-    this.#close({ exit: { type: 'exit', ...exit } });
+  #stopAt(by: 'timeout' | 'output_limit'): void {
+    this.#stoppedBy ??= by;
+    void this.stop(LIMIT_GRACE_MS);
   }
 
   #close(end: SessionEnd): void {
     if (this.end !== undefined) return;
-    this.end = end;
     this.lastActivityAtMs = this.#spec.clock.now();
     this.#cancelTimeout?.();
     this.stdin.end();
-    this.#changed();
-    for (const reader of this.#readers) reader.pump();
+    this.output.close(end);
+    this.#process.changed();
     this.#onEnd();
   }
 }

@@ -1,11 +1,15 @@
-import { abortedError } from '#libs/contract';
+import { abortedError, type SandboxEffect } from '#libs/contract';
 
-/** `work`, or `aborted` with effect `none` as soon as the signal fires: for work that has no effect yet. */
-export async function untilAborted<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
+/** `work`, or `aborted` as soon as the signal fires. @param effect what is known of the work then */
+export async function untilAborted<T>(
+  signal: AbortSignal | undefined,
+  effect: SandboxEffect,
+  work: Promise<T>,
+): Promise<T> {
   if (signal === undefined) return work;
   let onAbort!: () => void;
   const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(abortedError(signal, 'none'));
+    onAbort = () => reject(abortedError(signal, effect));
     signal.addEventListener('abort', onAbort);
     if (signal.aborted) onAbort();
   });
