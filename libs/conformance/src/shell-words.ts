@@ -22,6 +22,7 @@ export const shellWords: Vocabulary = Object.freeze({
   count: (last, both = false) => sh(both ? COUNT_ON_BOTH : COUNT, String(last)),
   flood: () => ({ cmd: 'yes', args: [PATTERN_LINE.trimEnd()] }),
   stay: () => sh('echo ready; exec sleep 86400'),
+  closeInput: () => sh('exec </dev/null; echo ready; exec sleep 86400'),
   stayThroughTerm: () => sh('trap "" TERM; echo ready; while :; do sleep 1; done'),
   dieOf: (signal) => sh('kill -s "$1" $$; sleep 60', signal.slice('SIG'.length)),
   missing: () => ({ cmd: 'no-such-program-anywhere', args: [] }),
@@ -33,7 +34,8 @@ export const shellWords: Vocabulary = Object.freeze({
   touch: (path) => sh(': > "$1"', path),
   makeDirectory: (path) => ({ cmd: 'mkdir', args: ['--', path] }),
   pause: (ms) => ({ cmd: 'sleep', args: [String(ms / 1000)] }),
-  family: ({ trigger, mark }) => sh(`${ERRAND} & echo ready; wait`, trigger, mark),
+  family: ({ trigger, mark, deaf = false }) =>
+    sh(`${deaf ? 'trap "" TERM; ' : ''}${ERRAND} & echo ready; wait; exec sleep 86400`, trigger, mark),
   background: ({ trigger, mark }) => sh(`${CHATTY_ERRAND} & echo ready`, trigger, mark),
   showTerminalSize: () => sh('stty -echo; stty size; while IFS= read -r line; do stty size; done'),
 } satisfies Vocabulary);

@@ -16,6 +16,8 @@ export interface Printing {
 export interface Errand {
   readonly trigger: string;
   readonly mark: string;
+  /** TERM ends neither the family nor its child. Of `family` alone. @default false */
+  readonly deaf?: boolean;
 }
 
 /**
@@ -50,6 +52,8 @@ export interface Vocabulary {
   flood(): Words;
   /** Writes `ready` and a line feed, then stays until it is stopped. Never reads stdin. */
   stay(): Words;
+  /** Closes its stdin unread, writes `ready` and a line feed, then stays until it is stopped. */
+  closeInput(): Words;
   /** As `stay`, deaf to TERM. */
   stayThroughTerm(): Words;
   /** Dies of the signal, without a word. */
@@ -72,7 +76,7 @@ export interface Vocabulary {
   makeDirectory(path: string): Words;
   /** Ends with 0 after so many milliseconds. */
   pause(ms: number): Words;
-  /** Writes `ready` and a line feed, and stays; a child of its group makes `mark` once `trigger` is there. */
+  /** Writes `ready` and a line feed, and stays for good; a child of its group makes `mark` once `trigger` is there. */
   family(errand: Errand): Words;
   /**
    * Writes `ready` and a line feed and ends with 0, leaving a child that holds its output open, writes to it now and
