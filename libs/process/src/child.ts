@@ -1,5 +1,5 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { closeSync, existsSync } from 'node:fs';
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
+import { closeSync, existsSync, rmSync } from 'node:fs';
 import { constants } from 'node:os';
 import { SandboxError, type Exit } from '#libs/contract/core';
 import { errnoOf, invalidArgument, systemError } from './errors.js';
@@ -16,7 +16,7 @@ export interface ChildSpec {
   readonly directory: string;
   readonly env: NodeJS.ProcessEnv;
   /** Name of the FIFO for stdin. Without one the process reads /dev/null. */
-  readonly stdin?: string;
+  readonly stdin?: string | undefined;
   /** Names of one FIFO per output stream: one when stderr goes to stdout. */
   readonly fifos: readonly string[];
 }
@@ -44,13 +44,22 @@ export async function startChild(spec: ChildSpec): Promise<Child | { readonly fa
     for (const fifo of spec.fifos) pipes.push(openFifo(fifo));
     const [stdout, stderr] = [pipes[0]!, pipes[1]];
     const directory = directoryIdentity(spec.directory);
-    const child = spawnChild(spec, stdout.writeEnd, (stderr ?? stdout).writeEnd);
+    const child = spawnChild(spec, [stdin?.readEnd ?? 'ignore', stdout.writeEnd, (stderr ?? stdout).writeEnd]);
     if (child.pid === undefined) return await startFailure(child, spec, directory);
     started = true;
-    return { process: child, pid: child.pid, stdout: stdout.readEnd, ...(stderr && { stderr: stderr.readEnd }) };
+    return {
+      process: child,
+      pid: child.pid,
+      ...(stdin && { stdin: new StdinPipe(stdin.writeEnd, spec.stdin!) }),
+      stdout: stdout.readEnd,
+      ...(stderr && { stderr: stderr.readEnd }),
+    };
   } catch (error) {
     throw systemError('unavailable', 'the process could not be started', error, 'none');
   } finally {
+    if (stdin) closeSync(stdin.readEnd);
+    if (stdin && !started) closeSync(stdin.writeEnd);
+    if (spec.stdin !== undefined && !started) rmSync(spec.stdin, { force: true });
     for (const { writeEnd, readEnd } of pipes) {
       closeSync(writeEnd);
       if (!started) closeSync(readEnd);
@@ -66,13 +75,13 @@ export function exitOf(code: number | null, signal: NodeJS.Signals | null): Exit
   return signal === null ? { exitCode: code! } : { exitCode: 128 + constants.signals[signal], signal };
 }
 
-function spawnChild(spec: ChildSpec, stdout: number, stderr: number): ChildProcess {
+function spawnChild(spec: ChildSpec, stdio: StdioOptions): ChildProcess {
   try {
     return spawn(spec.program, spec.args, {
       argv0: spec.cmd,
       cwd: spec.directory,
       env: spec.env,
-      stdio: [spec.stdin ? 'pipe' : 'ignore', stdout, stderr],
+      stdio,
       // Makes it the leader of a session and a group, so that all of it can be signalled.
       detached: true,
     });

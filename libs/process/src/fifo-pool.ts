@@ -12,7 +12,7 @@ const BATCH = 128;
 const LOW_MARK = 128;
 const MKFIFO_TIMEOUT_MS = 10_000;
 
-/** One pipe with both ends open and no name. */
+/** One pipe with both ends open. */
 export interface OpenFifo {
   readonly readEnd: number;
   readonly writeEnd: number;
@@ -20,7 +20,7 @@ export interface OpenFifo {
 
 /**
  * FIFOs made ahead, in batches, because Node cannot make them and a process per start would double its price. A
- * child's output goes over FIFOs since Node's own `'pipe'` is a socket, on which `echo x >/dev/stdout` fails.
+ * child's stdio goes over FIFOs since Node's own `'pipe'` is a socket, on which `echo x >/dev/stdout` fails.
  */
 export class FifoPool {
   readonly #ready: string[] = [];
@@ -68,7 +68,7 @@ export class FifoPool {
       await Promise.all(paths.map(async (path) => await rm(path, { force: true })));
       const full = isDiskFull(cause) || String((cause as { stderr?: unknown }).stderr).includes('No space left');
       throw new SandboxError('unavailable', {
-        message: 'no pipe could be made for the output',
+        message: 'no pipe could be made',
         effect: 'none',
         ...(full && { detail: 'disk_full' }),
         cause,
@@ -88,5 +88,24 @@ export function openFifo(path: string): OpenFifo {
     throw error;
   } finally {
     unlinkSync(path);
+  }
+}
+
+/**
+ * Opens both ends of a child's stdin. The name stays: on Linux opening `/dev/stdin` opens the FIFO anew. The child's
+ * end blocks, as every program expects of its stdin.
+ */
+export function openStdin(path: string): OpenFifo {
+  const first = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const writeEnd = openSync(path, constants.O_WRONLY);
+    try {
+      return { writeEnd, readEnd: openSync(path, constants.O_RDONLY) };
+    } catch (error) {
+      closeSync(writeEnd);
+      throw error;
+    }
+  } finally {
+    closeSync(first);
   }
 }

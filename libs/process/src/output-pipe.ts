@@ -10,8 +10,10 @@ const BLOCK_VIEW = new DataView(BLOCK.buffer);
 export interface OutputPipeEvents {
   /** The bytes read begin at `HEADER_BYTES` of `block`, which is only valid during the call. */
   data(block: Uint8Array, view: DataView): void;
-  /** No process has the other end any more. */
+  /** No process has the other end any more, or it can be read no longer: then `error` came before. */
   end(): void;
+  /** What was written cannot be read: the output is not whole. */
+  error(error: Error): void;
 }
 
 /** Our end of a child's output. */
@@ -46,7 +48,7 @@ export class OutputPipe {
     };
     this.#socket.on('end', end);
     this.#socket.on('close', end);
-    this.#socket.on('error', () => {});
+    this.#socket.on('error', (error) => events.error(error));
   }
 
   get ended(): boolean {

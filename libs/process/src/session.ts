@@ -8,6 +8,7 @@ import type { KeeperLimits } from './limits.js';
 import { OutputEnd } from './output-end.js';
 import { OutputPipe } from './output-pipe.js';
 import { ProcessGroup } from './process-group.js';
+import type { StdinPipe } from './stdin-pipe.js';
 import { StdinQueue } from './stdin-queue.js';
 import { stopProcesses, type StopHow } from './stop-processes.js';
 
@@ -32,6 +33,7 @@ export class Session {
   #lastActivityAt = this.#createdAt;
   #group: ProcessGroup | undefined;
   #pipes: OutputPipe[] = [];
+  #stdinPipe: StdinPipe | undefined;
   #stdin: StdinQueue | undefined;
   #timeout: NodeJS.Timeout | undefined;
   /** Output is read to nowhere from here on. */
@@ -109,7 +111,8 @@ export class Session {
     this.#group = group;
     child.process.on('error', () => {});
     child.process.once('exit', (code, signal) => this.#exited(exitOf(code, signal)));
-    if (child.process.stdin) this.#stdin = new StdinQueue(child.process.stdin, group.leaderExit);
+    this.#stdinPipe = child.stdin;
+    if (child.stdin) this.#stdin = new StdinQueue(child.stdin.stream, group.leaderExit);
     this.#pipes = [this.#pipe('stdout', child.stdout)];
     if (child.stderr !== undefined) this.#pipes.push(this.#pipe('stderr', child.stderr));
     const { timeoutMs = Infinity } = this.spec;
@@ -162,6 +165,7 @@ export class Session {
   release(): void {
     clearTimeout(this.#timeout);
     this.journal.close();
+    this.#stdinPipe?.release();
     for (const pipe of this.#pipes) pipe.destroy();
   }
 
@@ -169,6 +173,7 @@ export class Session {
     return new OutputPipe(fd, {
       data: (block, view) => this.#output(stream, block, view),
       end: () => this.#pipeEnded(),
+      error: (error) => this.#pipeFailed(error),
     });
   }
 
@@ -191,6 +196,11 @@ export class Session {
     if (!this.#pipes.every((pipe) => pipe.ended)) return;
     this.#outputEnd?.finish();
     if (this.#end && this.quiet) this.events.quiet(this);
+  }
+
+  /** What follows is unknown, so an exit after it would claim an output that is whole. */
+  #pipeFailed(error: Error): void {
+    if (!this.#end && !this.#discarding) this.#lose(error);
   }
 
   #exited(exit: Exit): void {

@@ -42,7 +42,8 @@ export async function startSession(
   const directory = workingDirectory(sandbox.directory, spec.dir);
   const env = commandEnvironment({ sessionId: id, sandbox: sandbox.directory, directory, inherited, env: spec.env });
   const program = findProgram(spec.cmd, directory, env['PATH'] ?? '');
-  const names = 'failed' in program ? [] : await fifos.take(spec.stderrToStdout ? 1 : 2);
+  const outputs = spec.stderrToStdout ? 1 : 2;
+  const names = 'failed' in program ? [] : await fifos.take(outputs + (spec.stdin ? 1 : 0));
   let journal: JournalWriter | undefined;
   try {
     journal = openJournal(join(sandbox.journals, id), limits);
@@ -50,7 +51,14 @@ export async function startSession(
     const child =
       'failed' in program
         ? program
-        : await startChild({ ...spec, program: program.path, directory, env, fifos: names });
+        : await startChild({
+            ...spec,
+            program: program.path,
+            directory,
+            env,
+            stdin: names[outputs],
+            fifos: names.slice(0, outputs),
+          });
     sandbox.add(session);
     if ('failed' in child) session.failToStart(child.failed);
     else {
