@@ -1,5 +1,6 @@
 export type {
   CloseReason,
+  OpenOptions,
   RequestBody,
   RequestOp,
   RequestOptions,

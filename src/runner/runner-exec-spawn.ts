@@ -43,7 +43,7 @@ async function spawn(
   const stdin = request.stdin !== undefined;
   const limits = { timeoutMs: left, maxOutputBytes };
   const body = { name: handle.name, cmd, args, env, dir, stdin, detachable: false, stderrToStdout, ...limits };
-  const channel = await link.open('spawn', body, sink, { signal });
+  const channel = await link.open('spawn', body, sink, { signal, exec: true });
   return new StreamingCommand({
     provider: handle.provider,
     handle,

@@ -10,6 +10,15 @@ export interface RequestOptions extends CallOptions {
   readonly timeoutMs?: number | null;
 }
 
+/** Of a session that is started or joined. */
+export interface OpenOptions extends RequestOptions {
+  /**
+   * Whether this is an exec in the form of a session, whose caller waits for the end as for a reply: a drain gives it
+   * its time, and lets it write stdin meanwhile. Only of a spawn. @default false
+   */
+  readonly exec?: boolean;
+}
+
 /**
  * What carries requests to one runner, from this node or another. It lives per runner; the connection is its current
  * socket. Bodies are typed objects with `Uint8Array`; base64 exists only in the version 1 codec.
@@ -38,7 +47,7 @@ export interface RunnerLink {
     op: 'spawn' | 'attach',
     body: RequestBody<'spawn'> | RequestBody<'attach'>,
     sink: SessionSink,
-    options?: RequestOptions,
+    options?: OpenOptions,
   ): Promise<RunnerSession>;
 
   /** Whether the daemon answers within `timeoutMs`. Never rejects. */

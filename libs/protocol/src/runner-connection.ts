@@ -5,7 +5,15 @@ import { decodeDaemonFrame, type DaemonFrame } from './codec.js';
 import { PROTOCOL_LIMITS, type ProtocolLimits } from './limits.js';
 import { disconnected, draining } from './link-errors.js';
 import { Liveness } from './liveness.js';
-import type { CloseReason, RequestOptions, RunnerLink, RunnerRegistry, RunnerSession, SessionSink } from './link.js';
+import type {
+  CloseReason,
+  OpenOptions,
+  RequestOptions,
+  RunnerLink,
+  RunnerRegistry,
+  RunnerSession,
+  SessionSink,
+} from './link.js';
 import { Offences } from './offences.js';
 import { PendingRequests } from './pending-requests.js';
 import { Registration } from './registration.js';
@@ -155,7 +163,7 @@ export class RunnerConnection implements RunnerLink, SocketListener {
     op: 'spawn' | 'attach',
     body: RequestBody<'spawn'> | RequestBody<'attach'>,
     sink: SessionSink,
-    options: RequestOptions = {},
+    options: OpenOptions = {},
   ): Promise<RunnerSession> {
     const refusal = this.refusal();
     if (refusal) throw refusal;

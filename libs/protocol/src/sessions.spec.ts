@@ -648,7 +648,7 @@ describe('stdin', () => {
   test('draining gives an exec with stdin its time: it writes on, and its end is waited for', async () => {
     const { peer, connection } = daemon();
     const sink = recordingSink();
-    const opening = connection.open('spawn', { ...SPAWN, maxOutputBytes: 100 }, sink);
+    const opening = connection.open('spawn', SPAWN, sink, { exec: true });
     const drained = connection.drain(40_000);
     peer.ok(peer.last, { session_id: 's-1' });
     const session = await opening;
@@ -668,10 +668,23 @@ describe('stdin', () => {
     await drained;
   });
 
+  test('draining waits for no session that is not called an exec, whatever its limits', async () => {
+    const { peer, connection } = daemon();
+    const sink = recordingSink();
+    const opening = connection.open('spawn', { ...SPAWN, maxOutputBytes: 100 }, sink);
+    peer.ok(peer.last, { session_id: 's-1' });
+    await opening;
+    const drained = connection.drain(40_000);
+    await turns();
+    expect(peer.events).toEqual(['close 1001 drain']);
+    peer.hangUp(1001);
+    await drained;
+  });
+
   test('a drain ends at its deadline though an exec with stdin does not', async () => {
     const { clock, peer, connection } = daemon();
     const sink = recordingSink();
-    const opening = connection.open('spawn', { ...SPAWN, maxOutputBytes: 100 }, sink);
+    const opening = connection.open('spawn', SPAWN, sink, { exec: true });
     peer.ok(peer.last, { session_id: 's-1' });
     await opening;
     const drained = connection.drain(40_000);

@@ -2,7 +2,7 @@ import { SandboxError } from '#libs/contract/core';
 import type { DaemonFrame } from './codec.js';
 import { IdMemory } from './id-memory.js';
 import { aborted, malformedReply } from './link-errors.js';
-import type { RequestOptions, RunnerSession, SessionExit, SessionSink } from './link.js';
+import type { OpenOptions, RequestOptions, RunnerSession, SessionExit, SessionSink } from './link.js';
 import { SessionEntry, type SessionContext } from './session-entry.js';
 import type { Origin } from './session-order.js';
 import { Subscription } from './subscription.js';
@@ -60,9 +60,8 @@ export class Sessions {
     return this.past.size + this.early.size;
   }
 
-  async spawn(body: RequestBody<'spawn'>, sink: SessionSink, options: RequestOptions): Promise<RunnerSession> {
-    // Only an exec has a limit for its output.
-    const isExec = body.maxOutputBytes !== undefined;
+  async spawn(body: RequestBody<'spawn'>, sink: SessionSink, options: OpenOptions): Promise<RunnerSession> {
+    const { exec: isExec = false } = options;
     const join = async () => {
       const call = this.options.requests.call('spawn', body, {
         ...options,
@@ -76,7 +75,7 @@ export class Sessions {
       });
       return call.result;
     };
-    return this.open(body.name, options, join, isExec);
+    return this.open(body.name, options, join);
   }
 
   async attach(body: RequestBody<'attach'>, sink: SessionSink, options: RequestOptions): Promise<RunnerSession> {
@@ -127,9 +126,8 @@ export class Sessions {
 
   private async open(
     name: string,
-    { signal }: RequestOptions,
+    { signal, exec = false }: OpenOptions,
     join: () => Promise<{ entry: SessionEntry; subscriber: Subscriber }>,
-    isExec = false,
   ): Promise<RunnerSession> {
     if (signal?.aborted) throw aborted(signal, 'none');
     if (this.subscribers + this.opening >= this.options.limits.sessions)
@@ -138,7 +136,7 @@ export class Sessions {
     try {
       const { entry, subscriber } = await join();
       // What an exec still writes belongs to a call under way.
-      const options = isExec ? { ...this.options, refusal: () => undefined } : this.options;
+      const options = exec ? { ...this.options, refusal: () => undefined } : this.options;
       return new Subscription(entry, subscriber, name, options);
     } finally {
       this.opening--;
