@@ -64,5 +64,7 @@ function leftOf({ timeoutMs, startedAtMs }: ExecRequest): number | undefined {
 /** The daemon itself did not keep the deadline. */
 function asTimeout(error: unknown): unknown {
   if (!(error instanceof SandboxError) || error.detail !== 'runner_timeout') return error;
-  return execTimeout('unknown', 'the runner did not answer by its deadline', error);
+  // What never left the queue did nothing.
+  const effect = error.effect === 'none' ? 'none' : 'unknown';
+  return execTimeout(effect, 'the runner did not answer by its deadline', error);
 }

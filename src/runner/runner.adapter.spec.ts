@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { SandboxError, type SandboxErrorInit, type SandboxErrorCode } from '#libs/contract';
 import {
   PROTOCOL_LIMITS,
+  type OpenOptions,
   type RequestOptions,
   type RunnerLink,
   type RunnerSession,
@@ -21,7 +22,7 @@ type Reply = object | Error | ((body: Record<string, unknown>) => unknown);
 class ScriptedLink implements RunnerLink {
   readonly capabilities = new Set<string>();
   readonly instance?: string;
-  readonly asked: [op: string, body: unknown, options: RequestOptions | undefined][] = [];
+  readonly asked: [op: string, body: unknown, options: OpenOptions | undefined][] = [];
   readonly sinks: SessionSink[] = [];
   readonly session: string[] = [];
 
@@ -33,14 +34,14 @@ class ScriptedLink implements RunnerLink {
     if (instance !== undefined) this.instance = instance;
   }
 
-  async request(op: string, body: object, options?: RequestOptions): Promise<never> {
+  async request(op: string, body: object, options?: OpenOptions): Promise<never> {
     this.asked.push([op, body, options]);
     const reply = this.replies[op] ?? {};
     if (reply instanceof Error) throw reply;
     return (typeof reply === 'function' ? await reply(body as Record<string, unknown>) : reply) as never;
   }
 
-  async open(op: string, body: object, sink: SessionSink, options?: RequestOptions): Promise<RunnerSession> {
+  async open(op: string, body: object, sink: SessionSink, options?: OpenOptions): Promise<RunnerSession> {
     await this.request(op, body, options);
     this.sinks.push(sink);
     return {
@@ -425,6 +426,15 @@ describe('RunnerAdapter', () => {
       });
     });
 
+    test('says of a request that never left the queue that it did nothing', async () => {
+      const { adapter } = await fixture({ exec: failure('unavailable', { detail: 'runner_timeout', effect: 'none' }) });
+      await expect(adapter.exec(handle, 'true', [], { timeoutMs: 50 })).rejects.toMatchObject({
+        code: 'unavailable',
+        detail: 'timeout',
+        effect: 'none',
+      });
+    });
+
     test.each(['done', 'unknown'] as const)('keeps the effect %s of the daemon’s own timeout', async (effect) => {
       const { adapter } = await fixture({ exec: failure('unavailable', { detail: 'timeout', effect }) });
       await expect(adapter.exec(handle, 'true', [], { timeoutMs: 50 })).rejects.toMatchObject({
@@ -507,6 +517,7 @@ describe('RunnerAdapter', () => {
       ]);
       expect(link.asked.map(([op]) => op)).toEqual(['spawn']);
       expect(link.asked[0]?.[1]).toMatchObject({ stdin: true, detachable: false });
+      expect(link.asked[0]?.[2]).toMatchObject({ exec: true });
       expect(link.session[0]).toBe('write hello');
     });
 
