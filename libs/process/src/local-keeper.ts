@@ -48,6 +48,8 @@ export class LocalKeeper implements Keeper {
     private readonly announcer: TailAnnouncer,
     private readonly sandboxes: Sandboxes,
     private readonly fifos: FifoPool,
+    /** Whether what an earlier daemon left running was ended. */
+    private readonly recovered: boolean,
   ) {
     this.#look = setInterval(() => sandboxes.look(), LOOK_MS).unref();
   }
@@ -64,12 +66,12 @@ export class LocalKeeper implements Keeper {
       const limits = { ...KEEPER_LIMITS, ...changes };
       const root = await openRoot(path);
       lock = await RootLock.acquire(root);
-      const lost = await recoverRoot(root, log);
+      const { lost, ended } = await recoverRoot(root, log);
       const announcer = new TailAnnouncer(log);
       const sandboxes = new Sandboxes({ root, limits, announcer }, lost);
       const fifos = new FifoPool(root.tmp);
       await fifos.fill();
-      return new LocalKeeper(root, lock, limits, announcer, sandboxes, fifos);
+      return new LocalKeeper(root, lock, limits, announcer, sandboxes, fifos, ended);
     } catch (error) {
       await lock?.release().catch(() => {});
       throw error instanceof RootLockedError
@@ -186,7 +188,8 @@ export class LocalKeeper implements Keeper {
     try {
       await this.sandboxes.close(this.limits.closeGraceMs);
       await this.fifos.close();
-      if (await this.lock.held()) await rm(this.root.sessions, { recursive: true, force: true });
+      // Records of what withstood are for the next daemon: its own sessions have gone by then.
+      if (this.recovered && (await this.lock.held())) await rm(this.root.sessions, { recursive: true, force: true });
       await this.lock.release();
     } catch (error) {
       throw systemError('unavailable', 'the root could not be left clean', error);

@@ -12,16 +12,23 @@ const GRACE_MS = 1_000;
 /** Sessions whose keeper ended without them, by their sandboxes: nobody measured how they ended. */
 export type LostSessions = Map<string, ReadonlySet<string>>;
 
+/** What an earlier daemon of a root left. */
+export interface Recovered {
+  readonly lost: LostSessions;
+  /** Whether none of its processes is left. Otherwise their records are what the next daemon finds them by. */
+  readonly ended: boolean;
+}
+
 /**
  * Ends what an earlier daemon of this root left behind: its processes are killed, so their sessions, journals and
  * pipes are removed. What cannot be ended keeps its record for the next daemon. To be called by the holder of the
  * root's lock, before it starts anything.
  */
-export async function recoverRoot(root: Root, log: (message: string) => void): Promise<LostSessions> {
+export async function recoverRoot(root: Root, log: (message: string) => void): Promise<Recovered> {
   const lost = await sessionsLeft(root);
   const leaders = new Set((await recordedProcesses(root, lost)).filter(stillExists).map(({ pid }) => pid));
   const prefix = `${root.path}/`;
-  const gone = await stopProcesses(
+  const ended = await stopProcesses(
     {
       groups: [],
       marked: ({ pid, group, directoryMarker }) =>
@@ -29,13 +36,13 @@ export async function recoverRoot(root: Root, log: (message: string) => void): P
     },
     { graceMs: GRACE_MS },
   );
-  if (!gone) log('processes of an earlier daemon could not be ended');
-  for (const directory of gone ? [root.sessions, root.tmp, root.trash] : [root.tmp, root.trash]) {
+  if (!ended) log('processes of an earlier daemon could not be ended');
+  for (const directory of ended ? [root.sessions, root.tmp, root.trash] : [root.tmp, root.trash]) {
     for (const entry of await readdir(directory)) {
       await removeTree(join(directory, entry)).catch(() => log(`something could not be removed from ${directory}`));
     }
   }
-  return lost;
+  return { lost, ended };
 }
 
 async function sessionsLeft(root: Root): Promise<LostSessions> {
