@@ -3,6 +3,6 @@ import { conformanceCases } from '#libs/conformance';
 import { openRunner } from './targets/runner.js';
 
 const target = await openRunner();
-afterAll(() => target[Symbol.asyncDispose]());
+afterAll(async () => await target[Symbol.asyncDispose]());
 
 for (const one of conformanceCases(target.subject)) test(`${one.id} ${one.title}`, () => one.run());

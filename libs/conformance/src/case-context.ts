@@ -8,7 +8,7 @@ import {
 import { Mismatch } from './mismatch.js';
 import { Reading, type ReadingOptions } from './reading.js';
 import { recordedAdapter } from './recorded.js';
-import type { ConformanceSubject, Heal, SubjectFaults, SubjectTells } from './subject.js';
+import type { ConformanceSubject, Heal, SubjectFaults, SubjectInsight, SubjectTells } from './subject.js';
 import type { Transcript } from './transcript.js';
 import type { Vocabulary, Words } from './vocabulary.js';
 
@@ -118,6 +118,23 @@ export class CaseContext {
     return once;
   }
 
+  /** Another client of the same account, closed after the case. Needs `insight:anotherClient`. */
+  async anotherClient(): Promise<SandboxAdapter> {
+    const other = await this.#insight('anotherClient')();
+    this.defer(() => other.close());
+    return recordedAdapter(other.adapter, this.transcript);
+  }
+
+  /** Requests that have gone out so far. Needs `insight:requestCount`. */
+  requestCount(): number {
+    return this.#insight('requestCount')();
+  }
+
+  /** Which hosts the provider lets the sandbox reach; `undefined`: all. Needs `insight:egress`. */
+  egress(handle: SandboxHandle): Promise<readonly string[] | undefined> {
+    return this.#insight('egress')(handle);
+  }
+
   /** Asks again and again until the answer is not `undefined`; the case's own deadline ends it. */
   async eventually<T>(what: string, probe: () => T | undefined | Promise<T | undefined>): Promise<T> {
     while (!this.signal.aborted) {
@@ -153,6 +170,12 @@ export class CaseContext {
       }
     }
     return failures;
+  }
+
+  #insight<I extends keyof SubjectInsight>(what: I): NonNullable<SubjectInsight[I]> {
+    const tell = this.subject.insight?.[what];
+    if (tell === undefined) throw new Error(`this case must declare that it needs insight:${what}`);
+    return tell.bind(this.subject.insight) as NonNullable<SubjectInsight[I]>;
   }
 
   #keep(command: SandboxCommand): SandboxCommand {
