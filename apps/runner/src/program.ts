@@ -33,6 +33,8 @@ async function runDaemon(options: RunnerOptions): Promise<ExitCode> {
   // Whoever read the log may be gone; that ends no session.
   process.stderr.on('error', () => {});
   for (const warning of options.warnings) log.warn(warning);
+  // The kernel hands every orphan to process 1, and Node waits for none but its own children.
+  if (process.pid === 1) log.warn('this is process 1, which has to reap orphans: run the daemon behind an init');
   const keeper = await openKeeper(root, log);
   if (typeof keeper === 'number') return keeper;
   const version = packageVersion();
