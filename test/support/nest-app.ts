@@ -19,6 +19,8 @@ export interface TestAppOptions {
   readonly runners?: Omit<RunnerModuleOptions, 'tokens' | 'host'>;
   /** Nest's own adapter instead of the package's. @default false */
   readonly stockWsAdapter?: boolean;
+  /** Makes the adapter, for tests that watch its sockets. @default the package's */
+  readonly wsAdapter?: (app: INestApplication) => WsAdapter;
 }
 
 /** The library as an application has it: Nest, a port on loopback, real sockets; the host of runners records. */
@@ -30,7 +32,7 @@ export class TestApp {
     readonly logs: readonly string[],
   ) {}
 
-  static async start({ runners = {}, stockWsAdapter = false }: TestAppOptions = {}): Promise<TestApp> {
+  static async start({ runners = {}, stockWsAdapter = false, wsAdapter }: TestAppOptions = {}): Promise<TestApp> {
     const host = new RecordingHost();
     const logs: string[] = [];
     const module = await Test.createTestingModule({
@@ -47,7 +49,7 @@ export class TestApp {
       .setLogger(recordingLogger(logs))
       .compile();
     const app = module.createNestApplication();
-    app.useWebSocketAdapter(stockWsAdapter ? new WsAdapter(app) : new RunnerWsAdapter(app));
+    app.useWebSocketAdapter(wsAdapter?.(app) ?? (stockWsAdapter ? new WsAdapter(app) : new RunnerWsAdapter(app)));
     app.enableShutdownHooks([]);
     await app.listen(0, '127.0.0.1');
     return new TestApp(app, host, logs);

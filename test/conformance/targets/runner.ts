@@ -1,14 +1,25 @@
-import { shellWords } from '#libs/conformance';
+import { readdir, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import { shellWords, type Heal, type SubjectFaults, type SubjectInsight } from '#libs/conformance';
+import { processTable } from '#libs/process';
 import { RunnerAdapter, runnerSandboxName } from '../../../src/runner/index.js';
 import { DaemonProcess } from '../../support/daemon-process.js';
 import { TestApp } from '../../support/nest-app.js';
-import { RUNNER_ID } from '../../support/runners.js';
+import { OTHER_RUNNER_ID, OTHER_RUNNER_TOKEN, RUNNER_ID } from '../../support/runners.js';
+import { ScriptedDaemon } from '../../support/scripted-daemon.js';
+import { until } from '../../support/until.js';
+import { closingBeforeExit, cutting, losingReply, refusing, repeating, trailing } from './runner-faults.js';
+import { RunnerWire, type WireFault } from './runner-wire.js';
 import type { Target } from './target.js';
+
+/** The daemon waits up to 30 s before it dials again, by lot; drawn like this it does not wait. */
+const DIAL_AGAIN_AT_ONCE = { NODE_OPTIONS: '--import=data:text/javascript,Math.random=()=>2' };
 
 /** The real daemon as a process of its own, over a real socket, served by a Nest application. */
 export async function openRunner(): Promise<Target> {
-  const app = await TestApp.start();
-  const daemon = await DaemonProcess.launch({ url: app.url });
+  const wire = new RunnerWire();
+  const app = await TestApp.start({ wsAdapter: (nest) => wire.adapter(nest) });
+  const daemon = await DaemonProcess.launch({ url: app.url, env: DIAL_AGAIN_AT_ONCE });
   const close = async (): Promise<void> => {
     await daemon.dispose();
     await app.close();
@@ -25,7 +36,70 @@ export async function openRunner(): Promise<Target> {
       adapter: new RunnerAdapter(app.host),
       words: shellWords,
       newName: () => runnerSandboxName(RUNNER_ID),
+      faults: faultsOf(app, wire),
+      insight: insightOf(app, wire, daemon.root),
     },
     [Symbol.asyncDispose]: close,
   };
+}
+
+function faultsOf(app: TestApp, wire: RunnerWire): SubjectFaults {
+  /** Heals once the daemon has dialled again, if the fault cost it its connection. */
+  const arm = async (make: (struck: () => void) => WireFault): Promise<Heal> => {
+    const before = await app.host.whereis(RUNNER_ID);
+    let hasStruck = false;
+    wire.fault = make(() => (hasStruck = true));
+    return async () => {
+      wire.fault = undefined;
+      if (!hasStruck) return;
+      await until('the daemon has dialled again', async () => {
+        const link = await app.host.whereis(RUNNER_ID);
+        return link !== undefined && link !== before;
+      });
+    };
+  };
+  return {
+    cutAfter: (bytes) => arm((struck) => cutting(bytes, struck)),
+    closeBeforeExit: () => arm(closingBeforeExit),
+    repeatFrames: () => arm(repeating),
+    lateFrames: () => arm(trailing),
+    failBefore: (operation) => arm(() => refusing(operation)),
+    failAfter: (operation) => arm((struck) => losingReply(operation, struck)),
+    failPage: () => otherRunner(app),
+    stall: () => wire.stall(),
+  };
+}
+
+/** A second runner, which does not say what is on it. */
+async function otherRunner(app: TestApp): Promise<Heal> {
+  const other = await ScriptedDaemon.connect({ url: app.url, token: OTHER_RUNNER_TOKEN, name: 'other' });
+  other.answer = () => ({ ok: false, error: 'unavailable', detail: 'not now' });
+  await app.online(OTHER_RUNNER_ID);
+  return async () => {
+    await other.close();
+    await app.offline(OTHER_RUNNER_ID);
+  };
+}
+
+function insightOf(app: TestApp, wire: RunnerWire, root: string): SubjectInsight {
+  return {
+    anotherClient: async () => ({ adapter: new RunnerAdapter(app.host), close: async () => {} }),
+    requestCount: () => wire.requests,
+    leftovers: () => leftovers(root),
+  };
+}
+
+/** When no sandbox is left. */
+async function leftovers(root: string): Promise<string[]> {
+  const real = await realpath(root);
+  const processes = (await processTable()).flatMap(({ pid, zombie, directoryMarker }) =>
+    directoryMarker?.startsWith(join(real, '/')) && !zombie ? [`process ${pid} of ${directoryMarker}`] : [],
+  );
+  const directories = await Promise.all(
+    ['', '.runner/state', '.runner/sessions', '.runner/trash'].map(async (directory) => {
+      const entries = await readdir(join(real, directory));
+      return entries.filter((entry) => entry !== '.runner').map((entry) => join(directory, entry));
+    }),
+  );
+  return [...processes, ...directories.flat()];
 }
