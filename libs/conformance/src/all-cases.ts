@@ -1,7 +1,12 @@
 import { capabilityCases } from './cases/capabilities.js';
+import { execArgumentCases } from './cases/exec-arguments.js';
+import { execStdinCases } from './cases/exec-stdin.js';
+import { execCases } from './cases/exec.js';
 import { readFileCases, writeFileCases } from './cases/files.js';
 import { handleCases } from './cases/handles.js';
 import { lifecycleCases } from './cases/lifecycle.js';
+import { limitCases } from './cases/limits.js';
+import { processCases } from './cases/processes.js';
 import { checkpointCases, policyCases, publicUrlCases } from './cases/provider.js';
 import { suspendCases } from './cases/suspend.js';
 import type { ConformanceCase } from './conformance-case.js';
@@ -12,6 +17,11 @@ export const ALL_CASES: readonly ConformanceCase[] = Object.freeze([
   ...capabilityCases,
   ...lifecycleCases,
   ...suspendCases,
+  ...execCases,
+  ...execArgumentCases,
+  ...processCases,
+  ...execStdinCases,
+  ...limitCases,
   ...writeFileCases,
   ...readFileCases,
   ...policyCases,
