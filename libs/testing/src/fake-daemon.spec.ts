@@ -392,3 +392,49 @@ describe('over a real socket', () => {
     await expect(unanswered).rejects.toMatchObject({ code: 'unavailable', effect: 'none' });
   });
 });
+
+describe('programs', () => {
+  const env: [string, string][] = [['A', '1']];
+  const programs: FakeDaemonOptions['programs'] = {
+    show: async (process) => {
+      await process.write('stdout', `${process.args.join('|')} ${process.env['A']} `);
+      await process.write('stderr', process.dir);
+      return 4;
+    },
+    stubborn: async (process) => {
+      process.onSignal('SIGTERM', () => {});
+      return new Promise(() => {});
+    },
+  };
+
+  test('are told arguments, environment and directory, over exec and over spawn', async () => {
+    const { link } = await setUp({ programs });
+    const body = { cmd: 'show', args: ['a b', 'c'], env, dir: '/tmp' };
+    const { output, stderr, code } = await link.request('exec', { name: NAME, ...body });
+    expect([Buffer.from(output).toString(), Buffer.from(stderr ?? []).toString(), code]).toEqual([
+      'a b|c 1 ',
+      '/tmp',
+      4,
+    ]);
+    const apart = await play(link, body);
+    expect([await apart.end, apart.printed]).toEqual([{ exitCode: 4 }, { stdout: 'a b|c 1 ', stderr: '/tmp' }]);
+    const merged = await play(link, { ...body, stderrToStdout: true });
+    expect([await merged.end, merged.printed]).toEqual([{ exitCode: 4 }, { stdout: 'a b|c 1 /tmp', stderr: '' }]);
+  });
+
+  test('that take TERM are killed 2 s after the deadline, and 5 s after a destroy has begun', async () => {
+    const clock = new ManualClock();
+    const { link } = await setUp({ programs, clock });
+    const late = play(link, { cmd: 'stubborn', timeoutMs: 10 });
+    const other = await play(link, { cmd: 'stubborn' });
+    clock.advance(10);
+    await turns();
+    clock.advance(2_000);
+    expect(await (await late).end).toMatchObject({ exitCode: 137, stoppedBy: 'timeout', gone: true });
+    const destroying = link.request('destroy', { name: NAME });
+    await turns();
+    clock.advance(5_000);
+    await destroying;
+    expect(await other.end).toMatchObject({ exitCode: 137, signal: 'SIGKILL' });
+  });
+});

@@ -12,8 +12,8 @@ export interface FakeMachineOptions {
   /** Dates count from the Unix epoch on a clock that is given. @default systemClock */
   readonly clock?: Clock;
   /**
-   * Commands as code, by name: `{ wc: async ({ stdin, write }) => … }`. They go before words. A path runs the file that
-   * lies there, by the program that its first line names (`#!/bin/sh` is `sh`); one that is not executable is exit 126.
+   * Commands as code, by name; they go before words. A path runs the file that lies there, by the program that its
+   * first line names (`#!/bin/sh` is `sh`); one that is not executable is exit 126.
    *
    * @default none
    */

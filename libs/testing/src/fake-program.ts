@@ -31,28 +31,30 @@ export interface FakeProcess {
    */
   readonly stdin: AsyncIterable<Uint8Array>;
   /** Reads no more while it lives: what is written to it is `write_failed`. */
-  closeStdin(): void;
+  readonly closeStdin: () => void;
   /**
    * Resolves when there is room: readers have taken enough of what was written before. What is written before the end
    * is delivered before it, awaited or not, in the order of the calls. Beyond the end it goes nowhere.
    */
-  write(stream: 'stdout' | 'stderr', data: Bytes): Promise<void>;
+  readonly write: (stream: 'stdout' | 'stderr', data: Bytes) => Promise<void>;
   /** Ends the process behind what was written. */
-  exit(code: number): void;
+  readonly exit: (code: number) => void;
   /** Ends the command as `exit` does, while the program goes on, as a background child of it would. */
-  daemonize(code: number): void;
+  readonly daemonize: (code: number) => void;
   /** Closes the transport with no exit: the stream ends `unavailable` / `closed_before_exit`. */
-  drop(): void;
+  readonly drop: () => void;
   /** Takes a signal instead of dying of it. KILL cannot be taken. What the handler throws ends the process. */
-  onSignal(signal: NodeJS.Signals, handler: () => void | Promise<void>): void;
+  readonly onSignal: (signal: NodeJS.Signals, handler: () => void | Promise<void>) => void;
+  /** Sends itself a signal: without a handler for it, it dies of it. */
+  readonly raise: (signal: NodeJS.Signals) => void;
   /** Called with each new size of the terminal. */
-  onResize(handler: (size: TerminalSize) => void): void;
+  readonly onResize: (handler: (size: TerminalSize) => void) => void;
   /** Fires when the process is over, by itself or killed, for its own sake or with its sandbox. */
   readonly ended: AbortSignal;
   /** On the clock of the fake. */
-  sleep(ms: number): Promise<void>;
+  readonly sleep: (ms: number) => Promise<void>;
   /** Whether the network policy allows that very host: any, until a policy was applied. */
-  reaches(host: string): boolean;
+  readonly reaches: (host: string) => boolean;
 }
 
 /**

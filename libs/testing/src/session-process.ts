@@ -96,38 +96,42 @@ export class SessionProcess implements FakeProcess {
     }
   }
 
-  closeStdin(): void {
+  readonly closeStdin = (): void => {
     this.#session.stdin.refuse();
-  }
+  };
 
-  write(stream: 'stdout' | 'stderr', data: Bytes): Promise<void> {
+  readonly write = (stream: 'stdout' | 'stderr', data: Bytes): Promise<void> => {
     const bytes = Buffer.from(toBytes('data', data));
     return this.#inOrder(() => this.#write(stream, bytes));
-  }
+  };
 
-  exit(code: number): void {
+  readonly exit = (code: number): void => {
     const exitCode = checkExitCode(code);
     void this.#inOrder(() => this.#end({ exitCode }));
-  }
+  };
 
-  daemonize(code: number): void {
+  readonly daemonize = (code: number): void => {
     const exitCode = checkExitCode(code);
     void this.#inOrder(() => this.#session.finish({ exitCode }));
-  }
+  };
 
-  drop(): void {
+  readonly drop = (): void => {
     void this.#inOrder(() => this.#session.lose());
-  }
+  };
 
-  onSignal(signal: NodeJS.Signals, handler: () => void | Promise<void>): void {
+  readonly onSignal = (signal: NodeJS.Signals, handler: () => void | Promise<void>): void => {
     this.#signalHandlers.set(signal, handler);
-  }
+  };
 
-  onResize(handler: (size: TerminalSize) => void): void {
+  readonly raise = (signal: NodeJS.Signals): void => {
+    void this.#inOrder(() => this.signal(signal));
+  };
+
+  readonly onResize = (handler: (size: TerminalSize) => void): void => {
     this.#resizeHandlers.push(handler);
-  }
+  };
 
-  async sleep(ms: number): Promise<void> {
+  readonly sleep = async (ms: number): Promise<void> => {
     let isTime = false;
     const cancel = this.#clock.after(ms, () => {
       isTime = true;
@@ -136,7 +140,7 @@ export class SessionProcess implements FakeProcess {
     });
     this.#timers.add(cancel);
     await this.#until(() => isTime);
-  }
+  };
 
   /** Without a handler it dies of it, and is over when this returns. */
   signal(name: NodeJS.Signals): void {
