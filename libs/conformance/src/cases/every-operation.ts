@@ -5,7 +5,7 @@ import type { CaseContext } from '../case-context.js';
 export interface OperationCall {
   readonly operation: string;
   readonly needs?: SandboxCapability;
-  call(adapter: SandboxAdapter, handle: SandboxHandle, options?: CallOptions): Promise<unknown>;
+  readonly call: (adapter: SandboxAdapter, handle: SandboxHandle, options?: CallOptions) => Promise<unknown>;
 }
 
 const SESSION = 'no-such-session';

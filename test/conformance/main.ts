@@ -1,0 +1,59 @@
+import {
+  ALL_CASES,
+  conformanceTable,
+  runConformance,
+  type CaseResult,
+  type ConformanceCase,
+  type ConformanceReport,
+} from '#libs/conformance';
+import { HELP, readOptions, type ConformanceOptions } from './options.js';
+import { TARGETS } from './targets/targets.js';
+
+const print = (text: string): void => void process.stdout.write(`${text}\n`);
+const say = (text: string): void => void process.stderr.write(`${text}\n`);
+
+/** The whole program, from the arguments to the exit code. */
+export async function main(argv: readonly string[]): Promise<number> {
+  let options: ConformanceOptions;
+  try {
+    options = readOptions(
+      argv,
+      ALL_CASES.map(({ id }) => id),
+    );
+  } catch (error) {
+    say(error instanceof Error ? error.message : String(error));
+    return 2;
+  }
+  if (options.help) process.stdout.write(HELP);
+  else if (options.list) for (const one of ALL_CASES) print(listed(one));
+  else return report(options);
+  return 0;
+}
+
+async function report({ targets, cases, json }: ConformanceOptions): Promise<number> {
+  const interrupted = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => interrupted.abort());
+  const reports: ConformanceReport[] = [];
+  for (const name of targets) {
+    // A target that was interrupted is closed all the same.
+    await using target = await TARGETS[name]!();
+    const only = ({ id }: ConformanceCase): boolean =>
+      !interrupted.signal.aborted && (cases.length === 0 || cases.some((one) => id.startsWith(one)));
+    reports.push(await runConformance(target.subject, { only, onResult: (result) => progress(name, result) }));
+    if (interrupted.signal.aborted) return 130;
+  }
+  print(json ? JSON.stringify(reports, undefined, 2) : conformanceTable(reports));
+  const sum = (key: 'passed' | 'failed' | 'mustFailed'): number => reports.reduce((total, one) => total + one[key], 0);
+  if (!json) print(`\n${sum('passed')} passed, ${sum('failed')} failed`);
+  return sum('mustFailed') > 0 ? 1 : 0;
+}
+
+/** Failures are in the report; here they only show that something goes on. */
+function progress(target: string, { id, outcome, durationMs }: CaseResult): void {
+  if (outcome === 'failed') say(`${target} ${id} FAIL after ${durationMs} ms`);
+}
+
+function listed({ id, level, title, needs = [], lacks }: ConformanceCase): string {
+  const conditions = [...needs.map((need) => `needs ${need}`), ...(lacks === undefined ? [] : [`without ${lacks}`])];
+  return `${id}  ${level.padEnd(6)}  ${title}${conditions.length > 0 ? `  (${conditions.join(', ')})` : ''}`;
+}

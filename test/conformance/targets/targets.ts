@@ -1,0 +1,9 @@
+import { openFake } from './fake.js';
+import { openRunner } from './runner.js';
+import type { OpenTarget } from './target.js';
+
+/** Everything that the suite is run on here, by the name of the target. */
+export const TARGETS: Readonly<Record<string, OpenTarget>> = {
+  fake: openFake,
+  runner: openRunner,
+};
