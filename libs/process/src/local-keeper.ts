@@ -30,13 +30,15 @@ export interface LocalKeeperOptions {
 
 /** How often it is looked whether what ended sessions left running has gone. */
 const LOOK_MS = 1_000;
+/** The same where it takes a look at all processes of the machine. */
+const LOOK_FOR_ZOMBIES_MS = 5_000;
 
 /**
  * The keeper in the process of its caller. It ends with it: on the next `open` the processes of an earlier one are
  * killed, and their sessions are `unavailable` / `session_lost` until their sandbox is destroyed.
  */
 export class LocalKeeper implements Keeper {
-  readonly #look: NodeJS.Timeout;
+  readonly #looks: readonly NodeJS.Timeout[];
   readonly #inherited = inheritedVariables();
   #starting = 0;
   #closed: Promise<void> | undefined;
@@ -51,7 +53,11 @@ export class LocalKeeper implements Keeper {
     /** Whether what an earlier daemon left running was ended. */
     private readonly recovered: boolean,
   ) {
-    this.#look = setInterval(() => sandboxes.look(), LOOK_MS).unref();
+    this.#looks = [
+      setInterval(() => sandboxes.look(), LOOK_MS).unref(),
+      // What could not be looked at is looked at the next time.
+      setInterval(() => void sandboxes.lookForZombies().catch(() => {}), LOOK_FOR_ZOMBIES_MS).unref(),
+    ];
   }
 
   /**
@@ -184,7 +190,7 @@ export class LocalKeeper implements Keeper {
   }
 
   async #close(): Promise<void> {
-    clearInterval(this.#look);
+    for (const look of this.#looks) clearInterval(look);
     try {
       await this.sandboxes.close(this.limits.closeGraceMs);
       await this.fifos.close();

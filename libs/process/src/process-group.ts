@@ -29,12 +29,17 @@ export class ProcessGroup {
     this.look();
   }
 
-  /** Whether the group is known to have no process, zombies included. */
+  /** Whether the group is known to have no process that runs. */
   get empty(): boolean {
     return this.#empty;
   }
 
-  /** Asks the kernel whether the group still has a process, zombies included. */
+  /** Its leader was reaped and nothing but zombies is left: nothing can be done to them, and nothing comes of them. */
+  onlyZombies(): void {
+    if (!this.#leaderRunning) this.#empty = true;
+  }
+
+  /** Asks the kernel whether the group still has a process, zombies included, unless it is known to be empty. */
   look(): boolean {
     this.signal(0);
     return !this.#empty;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { noSuchSandbox, systemError } from './errors.js';
 import { JournalRoom } from './journal-room.js';
 import type { KeeperLimits } from './limits.js';
+import type { ProcessGroup } from './process-group.js';
 import type { Root } from './root.js';
 import { SandboxLock } from './sandbox-lock.js';
 import type { Session, SessionEvents } from './session.js';
@@ -129,6 +130,7 @@ export class Sandbox implements SessionEvents {
       { groups, marked: ({ directoryMarker }) => directoryMarker === this.directory },
       { graceMs },
     );
+    if (gone) for (const group of groups) group.onlyZombies();
     if (gone) await Promise.all(live.map(async (session) => await session.finished));
     this.context.announcer.flush();
     return gone;
@@ -174,6 +176,11 @@ export class Sandbox implements SessionEvents {
   /** Looks whether what was left behind by ended sessions has gone by itself. */
   look(): void {
     for (const session of this.#live) if (session.ended && session.quiet) this.quiet(session);
+  }
+
+  /** Groups that may be kept by zombies alone. */
+  get lingering(): readonly ProcessGroup[] {
+    return [...this.#live].flatMap((session) => session.lingering);
   }
 
   /** Does nothing for a session that is not there any more. */

@@ -9,11 +9,13 @@ import { checkSandboxName, isSandboxName } from './sandbox-name.js';
 import { Sandbox, type SandboxContext } from './sandbox.js';
 import type { Session } from './session.js';
 import { writeSandboxFile } from './write-file.js';
+import { ZombieGroups } from './zombie-groups.js';
 
 /** The sandboxes of a root, on disk and in memory. */
 export class Sandboxes {
   /** Only those with something to remember; a directory under the root is a sandbox without it. */
   readonly #known = new Map<string, Sandbox>();
+  readonly #zombies = new ZombieGroups();
 
   constructor(
     private readonly context: SandboxContext,
@@ -122,6 +124,11 @@ export class Sandboxes {
       sandbox.look();
       if (sandbox.idle) this.#known.delete(sandbox.name);
     }
+  }
+
+  /** As `look`, for what only a look at all processes can tell. */
+  async lookForZombies(): Promise<void> {
+    await this.#zombies.look([...this.#known.values()].flatMap((sandbox) => sandbox.lingering));
   }
 
   /** Stops everything, and lets go of it even where a process withstood. */

@@ -8,6 +8,7 @@ import type { KeeperLimits } from './limits.js';
 import { OutputEnd } from './output-end.js';
 import { OutputPipe } from './output-pipe.js';
 import { ProcessGroup } from './process-group.js';
+import type { ProcessEntry } from './process-table.js';
 import type { StdinPipe } from './stdin-pipe.js';
 import { StdinQueue } from './stdin-queue.js';
 import { stopProcesses, type StopHow } from './stop-processes.js';
@@ -151,7 +152,15 @@ export class Session {
 
   /** @returns whether no process of the session is left */
   async stop(how: StopHow): Promise<boolean> {
-    return await stopProcesses({ groups: this.groups, marked: ({ sessionMarker }) => sessionMarker === this.id }, how);
+    const scope = { groups: this.groups, marked: ({ sessionMarker }: ProcessEntry) => sessionMarker === this.id };
+    const gone = await stopProcesses(scope, how);
+    if (gone) for (const group of this.groups) group.onlyZombies();
+    return gone;
+  }
+
+  /** Its groups, where they are all that keeps it from being quiet. */
+  get lingering(): readonly ProcessGroup[] {
+    return this.ended && this.#pipes.every((pipe) => pipe.ended) ? this.groups : [];
   }
 
   /** Whether nothing of it runs or holds its pipes any more. */
