@@ -1,3 +1,4 @@
+import { openFakeDaemon } from './fake-daemon.js';
 import { openFake } from './fake.js';
 import { openRunner } from './runner.js';
 import type { OpenTarget } from './target.js';
@@ -5,5 +6,6 @@ import type { OpenTarget } from './target.js';
 /** Everything that the suite is run on here, by the name of the target. */
 export const TARGETS: Readonly<Record<string, OpenTarget>> = {
   fake: openFake,
+  fake_daemon: () => openFakeDaemon(),
   runner: openRunner,
 };

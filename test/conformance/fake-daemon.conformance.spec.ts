@@ -1,0 +1,8 @@
+import { afterAll, test } from '@jest/globals';
+import { conformanceCases } from '#libs/conformance';
+import { openFakeDaemon } from './targets/fake-daemon.js';
+
+const target = await openFakeDaemon();
+afterAll(async () => await target[Symbol.asyncDispose]());
+
+for (const one of conformanceCases(target.subject)) test(`${one.id} ${one.title}`, () => one.run());
