@@ -44,7 +44,8 @@ export class StdinQueue {
     if (this.#closing) throw refusal('stdin_closed', 'stdin was closed');
     return this.#inTurn(signal, async (isOver) => {
       for (let at = 0; at < bytes.byteLength && !isOver(); at += MAX_PIECE_BYTES) {
-        await this.#channel.write(bytes.subarray(at, at + MAX_PIECE_BYTES), { signal });
+        const writing = this.#channel.write(bytes.subarray(at, at + MAX_PIECE_BYTES), { signal });
+        await (at === 0 ? writing : writing.catch(failAfterPart));
       }
     });
   }
@@ -111,6 +112,11 @@ export class StdinQueue {
     const { end } = this.#stream;
     return end instanceof SandboxError ? end.with({ effect }) : exitedError(effect);
   }
+}
+
+/** A piece that did nothing is still the end of a write of which a part was taken. */
+function failAfterPart(error: unknown): never {
+  throw error instanceof SandboxError && error.effect === 'none' ? error.with({ effect: 'unknown' }) : error;
 }
 
 /** What stdin answers once the process is gone. */

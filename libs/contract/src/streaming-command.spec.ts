@@ -528,6 +528,22 @@ describe('stdin', () => {
     expect(channel.calls).toEqual(['write 262144', 'write 262144', 'write 90112']);
   });
 
+  test('a write that is refused after a part of it was taken does not claim that nothing was done', async () => {
+    const { command, channel } = setUp();
+    channel.holds = true;
+    const refusal = new SandboxError('command_exited', { effect: 'none' });
+    const whole = command.writeStdin(new Uint8Array(300 * 1024));
+    await turn();
+    channel.answer();
+    await turn();
+    channel.answer(refusal);
+    expect(await failureOf(whole)).toMatchObject({ code: 'command_exited', effect: 'unknown' });
+    const small = command.writeStdin('x');
+    await turn();
+    channel.answer(refusal);
+    expect(await failureOf(small)).toMatchObject({ code: 'command_exited', effect: 'none' });
+  });
+
   test('a failed write leaves those after it to be tried', async () => {
     const { command, channel } = setUp();
     channel.holds = true;
