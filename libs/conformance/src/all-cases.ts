@@ -8,6 +8,11 @@ import { lifecycleCases } from './cases/lifecycle.js';
 import { limitCases } from './cases/limits.js';
 import { processCases } from './cases/processes.js';
 import { checkpointCases, policyCases, publicUrlCases } from './cases/provider.js';
+import { heldStdinCases } from './cases/stdin-held.js';
+import { stdinCases } from './cases/stdin.js';
+import { streamingFlowCases } from './cases/streaming-flow.js';
+import { streamingReaderCases } from './cases/streaming-readers.js';
+import { streamingCases } from './cases/streaming.js';
 import { suspendCases } from './cases/suspend.js';
 import type { ConformanceCase } from './conformance-case.js';
 
@@ -22,6 +27,11 @@ export const ALL_CASES: readonly ConformanceCase[] = Object.freeze([
   ...processCases,
   ...execStdinCases,
   ...limitCases,
+  ...streamingCases,
+  ...streamingFlowCases,
+  ...streamingReaderCases,
+  ...stdinCases,
+  ...heldStdinCases,
   ...writeFileCases,
   ...readFileCases,
   ...policyCases,

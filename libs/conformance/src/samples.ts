@@ -8,13 +8,15 @@ const PATTERN = Buffer.from(PATTERN_LINE.repeat(16 * 1024));
 
 /** Bytes without a pattern, the same for the same seed. */
 export function noise(length: number, seed = 1): Uint8Array {
+  const bytes = new Uint8Array(length);
   let state = seed;
-  return Uint8Array.from({ length }, () => {
+  for (let at = 0; at < length; at++) {
     state ^= state << 13;
     state ^= state >>> 17;
     state ^= state << 5;
-    return state;
-  });
+    bytes[at] = state;
+  }
+  return bytes;
 }
 
 /** What `lines` writes, from `offset` on. */

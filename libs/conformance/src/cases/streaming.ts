@@ -1,0 +1,222 @@
+import type { ConformanceCase } from '../conformance-case.js';
+import { expectBytes, expectEqual, expectThat } from '../expect.js';
+import { expectPattern, noise, ALL_BYTES } from '../samples.js';
+import { puppetLine } from '../vocabulary.js';
+
+export const streamingCases: readonly ConformanceCase[] = [
+  {
+    id: 'STR-001',
+    title: 'delivers output while the command runs, and each stream from offset 0 without a gap',
+    level: 'MUST',
+    promise: 'frames',
+    async run(t) {
+      const command = await t.spawn(await t.sandbox(), t.words.puppet(), { stdin: true });
+      const reading = t.read(command);
+      for (const piece of ['one', 'two', 'three']) {
+        await command.writeStdin(puppetLine({ out: piece }));
+        await reading.shows(piece);
+        await command.writeStdin(puppetLine({ err: piece }));
+        await reading.shows(piece, t.tells.stderrApart ? 'stderr' : 'stdout');
+      }
+      await command.writeStdin(puppetLine({ exit: 7 }));
+      expectEqual('exit', await reading.exit(), { exitCode: 7 });
+      if (!t.tells.stderrApart) return expectBytes('output', reading.stdout, 'oneonetwotwothreethree');
+      expectBytes('stdout', reading.stdout, 'onetwothree');
+      expectBytes('stderr', reading.stderr, 'onetwothree');
+    },
+  },
+  {
+    id: 'STR-002',
+    title: 'delivers all of the output before the exit, however soon the command ends',
+    level: 'MUST',
+    promise: 'frames',
+    async run(t) {
+      const handle = await t.sandbox();
+      for (let i = 0; i < 10; i++) {
+        const short = await t.run(handle, t.words.print({ stdout: `last words ${i}`, exitCode: i }));
+        expectEqual('exit', await short.exit(), { exitCode: i });
+        expectBytes('output', short.stdout, `last words ${i}`);
+        const long = await t.run(handle, t.words.lines(200_001));
+        expectEqual('exit', await long.exit(), { exitCode: 0 });
+        expectEqual('bytes', long.bytes, 200_001);
+        expectPattern(long.stdout, 0);
+      }
+    },
+  },
+  {
+    id: 'STR-003',
+    title: 'leaves a character that is written in two parts as it is',
+    level: 'MUST',
+    promise: 'bytes',
+    async run(t) {
+      const command = await t.spawn(await t.sandbox(), t.words.puppet(), { stdin: true });
+      const reading = t.read(command);
+      const text = Buffer.from('€😀é');
+      for (let at = 0; at < text.byteLength; at++) {
+        await command.writeStdin(puppetLine({ out: text.subarray(at, at + 1) }));
+        await reading.until(`${at + 1} bytes have come`, () => reading.bytes === at + 1);
+      }
+      await command.closeStdin();
+      expectEqual('exit', await reading.exit(), { exitCode: 0 });
+      expectBytes('output', reading.stdout, text);
+    },
+  },
+  {
+    id: 'STR-004',
+    title: 'delivers bytes of any value on both streams as they were written',
+    level: 'MUST',
+    promise: 'bytes',
+    async run(t) {
+      const stdout = Buffer.concat([ALL_BYTES, noise(2000, 3)]);
+      const stderr = Buffer.concat([noise(2000, 4), ALL_BYTES]);
+      const reading = await t.run(await t.sandbox(), t.words.print({ stdout, stderr }));
+      expectEqual('exit', await reading.exit(), { exitCode: 0 });
+      if (!t.tells.stderrApart) return expectEqual('bytes', reading.bytes, stdout.byteLength + stderr.byteLength);
+      expectBytes('stdout', reading.stdout, stdout);
+      expectBytes('stderr', reading.stderr, stderr);
+    },
+  },
+  {
+    id: 'STR-005',
+    title: 'delivers 100 MB as they were written',
+    level: 'MUST',
+    promise: 'bytes',
+    timeoutMs: 120_000,
+    async run(t) {
+      const bytes = t.volume(100_000_000);
+      const command = await t.spawn(await t.sandbox(), t.words.lines(bytes));
+      const onFrame = ({ offset, data }: { offset: number; data: Uint8Array }): void => expectPattern(data, offset);
+      const reading = t.read(command, { keep: false, onFrame });
+      expectEqual('exit', await reading.exit(), { exitCode: 0 });
+      expectEqual('bytes', reading.bytes, bytes);
+      expectEqual('outputBytes', command.outputBytes, bytes);
+    },
+  },
+  {
+    id: 'STR-006',
+    title: 'delivers a line of 20 MB',
+    level: 'MUST',
+    promise: 'bytes',
+    timeoutMs: 60_000,
+    async run(t) {
+      const bytes = t.volume(20_000_000);
+      const reading = await t.run(await t.sandbox(), t.words.longLine(bytes));
+      expectEqual('exit', await reading.exit(), { exitCode: 0 });
+      expectBytes('the line', reading.stdout, Buffer.alloc(bytes, 'x'));
+    },
+  },
+  {
+    id: 'STR-007',
+    title: 'delivers 100 000 tiny writes in their order',
+    level: 'MUST',
+    promise: 'bytes',
+    timeoutMs: 60_000,
+    async run(t) {
+      const last = t.volume(100_000);
+      const reading = await t.run(await t.sandbox(), t.words.count(last));
+      expectEqual('exit', await reading.exit(), { exitCode: 0 });
+      expectBytes('stdout', reading.stdout, numbers(1, last, 1));
+    },
+  },
+  {
+    id: 'STR-008',
+    title: 'keeps the order of each stream while a command writes to both in turn',
+    level: 'MUST',
+    promise: 'frames',
+    async run(t) {
+      const last = t.volume(20_000);
+      const reading = await t.run(await t.sandbox(), t.words.count(last, true));
+      expectEqual('exit', await reading.exit(), { exitCode: 0 });
+      if (!t.tells.stderrApart) return expectEqual('bytes', reading.bytes, numbers(1, last, 1).length);
+      expectBytes('stdout', reading.stdout, numbers(1, last, 2));
+      expectBytes('stderr', reading.stderr, numbers(2, last, 2));
+    },
+  },
+  {
+    id: 'STR-009',
+    title: 'ends the output of a command although its background child holds it open',
+    level: 'MUST',
+    promise: 'frames',
+    async run(t) {
+      const handle = await t.sandbox();
+      const errand = { trigger: 'go', mark: 'done' };
+      const reading = await t.run(handle, t.words.background(errand));
+      expectEqual('exit', await t.within('the exit', 10_000, reading.exit()), { exitCode: 0 });
+      expectBytes('the first line', reading.stdout.subarray(0, 6), 'ready\n');
+      await t.exec(handle, t.words.touch(errand.trigger));
+    },
+  },
+  {
+    id: 'STR-010',
+    title: 'ends the output of a command that did not start, or died, as exec tells it',
+    level: 'MUST',
+    promise: 'frames',
+    async run(t) {
+      const handle = await t.sandbox();
+      const missing = await (await t.run(handle, t.words.missing())).exit();
+      expectEqual('exit code of a program that is not there', missing.exitCode, 127);
+      if (t.tells.startErrors) {
+        const isTold = typeof missing.startError === 'string' && missing.startError !== '';
+        expectThat('startError', isTold, 'why it did not start', missing.startError);
+      }
+      const killed = await (await t.run(handle, t.words.dieOf('SIGKILL'))).exit();
+      expectEqual('exit code after SIGKILL', killed.exitCode, 137);
+      if (t.tells.signals || killed.signal !== undefined) expectEqual('signal', killed.signal, 'SIGKILL');
+    },
+  },
+  {
+    id: 'STR-011',
+    title: 'keeps what came before there was a reader, and delivers it from offset 0',
+    level: 'MUST',
+    promise: 'frames',
+    async run(t) {
+      const command = await t.spawn(await t.sandbox(), t.words.puppet(), { stdin: true });
+      await command.writeStdin(puppetLine({ out: 'early ' }));
+      await t.eventually('early output', () => command.outputBytes === 6 || undefined);
+      const reading = t.read(command);
+      await reading.shows('early ');
+      await command.writeStdin(puppetLine({ out: 'late' }));
+      await command.closeStdin();
+      expectEqual('exit', await reading.exit(), { exitCode: 0 });
+      expectBytes('output', reading.stdout, 'early late');
+      expectEqual('outputBytes', command.outputBytes, 10);
+    },
+  },
+  {
+    id: 'STR-012',
+    title: 'settles `exit` without a reader, and keeps the output for one that comes after',
+    level: 'MUST',
+    promise: 'frames',
+    async run(t) {
+      const command = await t.spawn(await t.sandbox(), t.words.print({ stdout: 'kept', exitCode: 5 }));
+      expectEqual('exit', await t.within('the exit', 10_000, command.exit), { exitCode: 5 });
+      const reading = t.read(command);
+      expectEqual('the exit of the reader', await reading.exit(), { exitCode: 5 });
+      expectBytes('output', reading.stdout, 'kept');
+    },
+  },
+  {
+    id: 'STR-013',
+    title: 'gives commands references of their own, with the handle and the provider that they came from',
+    level: 'MUST',
+    promise: 'frames',
+    async run(t) {
+      const handle = await t.sandbox();
+      const commands = await Promise.all([1, 2, 3].map(() => t.spawn(handle, t.words.print({}))));
+      expectEqual('references that differ', new Set(commands.map(({ ref }) => ref)).size, 3);
+      for (const command of commands) {
+        expectThat('ref', typeof command.ref === 'string' && command.ref !== '', 'a name', command.ref);
+        expectEqual('provider', command.provider, t.adapter.provider);
+        expectEqual('handle', { ...command.handle }, { ...handle });
+        expectEqual('stdin that was not opened', command.stdin, undefined);
+        await command.drain();
+      }
+    },
+  },
+];
+
+function numbers(first: number, last: number, step: number): Buffer {
+  const lines: string[] = [];
+  for (let n = first; n <= last; n += step) lines.push(`${n}\n`);
+  return Buffer.from(lines.join(''));
+}
