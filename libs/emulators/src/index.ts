@@ -16,3 +16,7 @@ export type { Handler, UpgradeHandler } from './kit/routes.js';
 export { OutsideSandbox, SandboxDisk } from './kit/sandbox-disk.js';
 export { Timers } from './kit/timers.js';
 export { UpgradeAbandoned, type Upgrade } from './kit/upgrade.js';
+export { SPRITES_ALTERNATIVES, type SpritesAlternatives } from './sprites/alternatives.js';
+export type { SpritesEmulatorOptions } from './sprites/options.js';
+export type { SpriteStatus } from './sprites/power.js';
+export { SpritesEmulator, type SpriteView } from './sprites/sprites-emulator.js';

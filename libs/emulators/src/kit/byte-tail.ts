@@ -11,6 +11,11 @@ export class ByteTail<S> {
     return this.#dropped;
   }
 
+  /** Bytes that are kept. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   get pieces(): readonly { readonly source: S; readonly data: Buffer }[] {
     return this.#pieces;
   }

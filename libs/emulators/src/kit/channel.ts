@@ -70,6 +70,13 @@ export class Channel {
     return this.#steps.take({ close: code });
   }
 
+  /** Reads nothing, pings and a Close included, until what is waited for has settled. */
+  async hold(until: Promise<void>): Promise<void> {
+    this.socket.pause();
+    await until.catch(() => {});
+    if (!this.fault.deaf) this.socket.resume();
+  }
+
   /** Cuts the connection at once. */
   terminate(): void {
     this.socket.terminate();

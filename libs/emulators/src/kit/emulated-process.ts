@@ -10,6 +10,8 @@ export interface ProcessSpec {
   readonly directory: string;
   /** All of it: nothing is inherited. */
   readonly env: NodeJS.ProcessEnv;
+  /** Where `cmd` is looked for. @default its own PATH */
+  readonly searchPath?: string;
   /** Without a terminal: whether stdin is a pipe. It is /dev/null otherwise. @default false */
   readonly stdin?: boolean;
   /** Without a terminal: one pipe for both outputs. @default false */

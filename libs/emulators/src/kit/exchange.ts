@@ -101,6 +101,16 @@ export class Exchange {
     await this.output.end();
   }
 
+  /** Breaks the connection. */
+  cut(): void {
+    this.output.cut();
+  }
+
+  /** Once the answer is complete, or nobody reads it any more. */
+  onGone(listener: () => void): void {
+    this.output.onGone(listener);
+  }
+
   /** Has what nobody asked for read, so that the connection can be used again. @internal */
   drain(): void {
     if (this.request.readableEnded || this.request.destroyed) return;

@@ -12,6 +12,9 @@ export interface Output {
   /** Resolves when there is room for more. Every call is one chunk on the wire, unless a length was given. */
   write(chunk: Uint8Array): Promise<void>;
   end(): Promise<void>;
+  /** Breaks the connection. */
+  cut(): void;
+  onGone(listener: () => void): void;
 }
 
 /** The answer of a request that is carried out and then answered with something else. */
@@ -20,6 +23,8 @@ export class NoOutput implements Output {
   async head(): Promise<void> {}
   async write(): Promise<void> {}
   async end(): Promise<void> {}
+  cut(): void {}
+  onGone(): void {}
 }
 
 export class HttpOutput implements Output {
@@ -57,6 +62,14 @@ export class HttpOutput implements Output {
 
   async end(): Promise<void> {
     await this.#steps.take({ close: 1000 });
+  }
+
+  cut(): void {
+    this.response.destroy();
+  }
+
+  onGone(listener: () => void): void {
+    this.response.once('close', listener);
   }
 
   async #put(data: Buffer): Promise<void> {

@@ -45,7 +45,7 @@ export class Processes {
   async start(owner: string, spec: ProcessSpec, events: ProcessEvents): Promise<EmulatedProcess | StartFailure> {
     const id = `e-${randomBytes(12).toString('hex')}`;
     const env: NodeJS.ProcessEnv = { ...spec.env, [SESSION_MARKER]: id, [DIRECTORY_MARKER]: owner };
-    const program = findProgram(spec.cmd, spec.directory, env['PATH'] ?? '');
+    const program = findProgram(spec.cmd, spec.directory, spec.searchPath ?? env['PATH'] ?? '');
     if ('failed' in program) return program;
     this.#owners.add(owner);
     const marked = { ...spec, env };
@@ -58,6 +58,12 @@ export class Processes {
       void started.leaderExit.then(() => this.#forgetQuiet());
     }
     return started;
+  }
+
+  /** The executable that would be run, and its arguments, in one line. */
+  resolved({ cmd, args, directory, env, searchPath }: ProcessSpec): string {
+    const program = findProgram(cmd, directory, searchPath ?? env['PATH'] ?? '');
+    return ['path' in program ? program.path : cmd, ...args].join(' ');
   }
 
   /** Sends a signal to every process of a sandbox, those that left their group included. */

@@ -1,0 +1,91 @@
+import { SandboxError, type Exit } from '#libs/contract/core';
+import type { ProcessSpec } from '../kit/emulated-process.js';
+import type { Processes } from '../kit/processes.js';
+import { execDirectory, execEnvironment, SEARCH_PATH } from './exec-environment.js';
+import type { ExecRequest } from './exec-request.js';
+import { Session } from './session.js';
+import type { Sprite } from './sprite.js';
+
+/** Ended sessions whose ids are still known. */
+const MOST_ENDED = 1_000;
+
+/** The commands of one sprite. */
+export class Sessions {
+  readonly #live = new Map<string, Session>();
+  readonly #ended = new Set<string>();
+
+  constructor(
+    private readonly sprite: Sprite,
+    private readonly processes: Processes,
+  ) {}
+
+  get live(): readonly Session[] {
+    return [...this.#live.values()];
+  }
+
+  find(id: string): Session | undefined {
+    return this.#live.get(id);
+  }
+
+  /** Whether a session had this id, which is a pid and may be another's one day. */
+  hasEnded(id: string): boolean {
+    return this.#ended.has(id);
+  }
+
+  /** The process runs when this resolves. */
+  async start(request: ExecRequest): Promise<Session | { readonly failed: Exit }> {
+    const { disk, settings, timers, power } = this.sprite;
+    const directory = await execDirectory(request, disk, settings.alternatives);
+    const cmd = request.path ?? request.argv[0]!;
+    if (directory === undefined) return failure(`chdir ${request.dir}: no such file or directory`);
+    const spec: ProcessSpec = {
+      cmd: cmd.startsWith('/home/sprite/') ? disk.locate(cmd) : cmd,
+      args: request.argv.slice(1),
+      directory,
+      env: execEnvironment(request, disk, this.sprite.environment, settings.alternatives),
+      searchPath: SEARCH_PATH,
+      stdin: request.stdin,
+      ...(request.tty && { terminal: { cols: request.cols, rows: request.rows } }),
+    };
+    const session: Session = new Session(request, this.processes.resolved(spec), disk.nameOf(directory), settings, {
+      touch: () => power.touch(),
+      unattended: () =>
+        timers.after(request.runAfterDisconnectMs, () => {
+          void session.process.stop({ graceMs: 1_000 }).catch(() => {});
+        }),
+      ended: () => this.#forget(session),
+    });
+    try {
+      const started = await this.processes.start(disk.directory, spec, session);
+      if ('failed' in started) return started;
+      session.started(started);
+      if (started.exit === undefined) this.#live.set(session.id, session);
+      return session;
+    } catch (error) {
+      if (error instanceof SandboxError) return failure(error.message);
+      throw error;
+    }
+  }
+
+  /** Cuts every connection. */
+  drop(): void {
+    for (const session of this.#live.values()) session.drop();
+  }
+
+  /** All of them are gone, without an exit. */
+  forget(): void {
+    for (const session of this.#live.values()) session.drop();
+    for (const id of this.#live.keys()) this.#ended.add(id);
+    this.#live.clear();
+  }
+
+  #forget(session: Session): void {
+    this.#live.delete(session.id);
+    this.#ended.add(session.id);
+    if (this.#ended.size > MOST_ENDED) this.#ended.delete(this.#ended.values().next().value!);
+  }
+}
+
+function failure(startError: string): { readonly failed: Exit } {
+  return { failed: { exitCode: 127, startError } };
+}
