@@ -1,5 +1,6 @@
 import {
   CommandStream,
+  DEFAULT_TRAITS,
   SANDBOX_CAPABILITIES,
   SandboxAdapter,
   SandboxError,
@@ -22,6 +23,7 @@ import {
   type SandboxHandle,
   type SandboxInfo,
   type SandboxSession,
+  type SandboxTraits,
   type SpawnRequest,
   type StreamOffsets,
   type TerminateRequest,
@@ -79,6 +81,7 @@ export interface FakeAdapterOptions extends FakeMachineOptions {
  */
 export class FakeAdapter extends SandboxAdapter {
   override readonly capabilities: ReadonlySet<SandboxCapability>;
+  override readonly traits: SandboxTraits;
   /** What a suspend does to running commands. */
   readonly onSuspend: 'stop' | 'freeze';
   readonly #machine: FakeMachine;
@@ -93,6 +96,7 @@ export class FakeAdapter extends SandboxAdapter {
     }
     this.#machine = new FakeMachine(machine);
     this.onSuspend = this.#machine.onSuspend;
+    this.traits = { ...DEFAULT_TRAITS, sessionsOnSuspend: this.onSuspend === 'stop' ? 'end' : 'survive' };
   }
 
   /** The policy that was applied last, if the sandbox exists and has one. */
