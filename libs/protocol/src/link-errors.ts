@@ -84,6 +84,11 @@ export function commandExited(effect: SandboxEffect = 'none'): SandboxError {
   return new SandboxError('command_exited', { effect, message: 'the command has exited' });
 }
 
+export function stdinTaken(): SandboxError {
+  const message = 'another attach to the session owns its stdin';
+  return new SandboxError('invalid', { detail: 'stdin_not_open', effect: 'none', message });
+}
+
 /** A daemon's refusal; `about` is the operation, or what else it was about. */
 export function refused(about: RequestOp | 'session', refusal: RefusalBody): SandboxError {
   const said = clean(refusal.detail ?? '');

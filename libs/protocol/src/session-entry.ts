@@ -38,6 +38,8 @@ export class SessionEntry implements SubscriberOwner {
   private readonly attaching: Lane;
   private readonly lanes: readonly Lane[];
   private readonly replays: ReplayWatch;
+  /** Who started it, then whoever asked for stdin last. Stays when that one leaves. */
+  private stdinOwner: Subscriber | undefined;
   private exited = false;
   private closed = false;
 
@@ -71,9 +73,10 @@ export class SessionEntry implements SubscriberOwner {
   }
 
   /** The daemon has started it for `sink`, by the request `tag`. */
-  started(sink: SessionSink, tag: number): Subscriber {
+  started({ stdin }: RequestBody<'spawn'>, sink: SessionSink, tag: number): Subscriber {
     this.attachment.told = 'attached';
     const subscriber = this.add(sink, tag, { stdout: 0, stderr: 0 });
+    if (stdin === true) this.stdin.own(subscriber);
     if (this.context.native && this.origin === 'missed') this.replays.add(subscriber);
     return subscriber;
   }
@@ -96,6 +99,7 @@ export class SessionEntry implements SubscriberOwner {
         if (body.from === 'now' && this.context.native) subscriber.goLive();
         if (body.from !== 'now' && !this.context.native) subscriber.asked = body.from;
         if (gone) subscriber.leave();
+        else if (body.stdin === true) this.stdin.own(subscriber);
         return subscriber;
       });
       return call.result;

@@ -1,7 +1,7 @@
 import { SandboxError, type CallOptions } from '#libs/contract/core';
 import { onAbort } from './abort-listeners.js';
 import type { Lane, Turn } from './lanes.js';
-import { aborted, commandExited, detached } from './link-errors.js';
+import { aborted, commandExited, detached, stdinTaken } from './link-errors.js';
 import type { Call, PendingRequests } from './pending-requests.js';
 import type { Subscriber } from './subscriber.js';
 
@@ -19,6 +19,7 @@ interface Write {
 export class SessionStdin {
   private readonly writes = new Set<Write>();
   private over = false;
+  private holder: Subscriber | undefined;
 
   constructor(
     private readonly sessionId: string,
@@ -26,8 +27,14 @@ export class SessionStdin {
     private readonly requests: PendingRequests,
   ) {}
 
+  /** From here on nobody else writes; what the one before has asked for already is still carried out. */
+  own(owner: Subscriber): void {
+    this.holder = owner;
+  }
+
   async write(owner: Subscriber, name: string, data: Uint8Array, options: CallOptions = {}): Promise<void> {
     if (this.over) throw commandExited();
+    this.checkHolder(owner);
     const body = { name, sessionId: this.sessionId, data };
     try {
       await this.enqueue(owner, 'stdin', () => this.requests.call('stdin', body, { accept: () => {} }), options.signal);
@@ -38,6 +45,7 @@ export class SessionStdin {
 
   async close(owner: Subscriber, name: string, options: CallOptions = {}): Promise<void> {
     if (this.over) return;
+    this.checkHolder(owner);
     const body = { name, sessionId: this.sessionId };
     const call = (): Call<void> => this.requests.call('stdin_close', body, { accept: () => {} });
     try {
@@ -64,6 +72,11 @@ export class SessionStdin {
     for (const { owner: writer, turn, settled, giveUp } of this.writes) {
       if (writer === owner && !settled()) turn.reject(detached(giveUp()));
     }
+  }
+
+  /** Where nobody has asked for stdin, the daemon decides. */
+  private checkHolder(owner: Subscriber): void {
+    if (this.holder !== undefined && this.holder !== owner) throw stdinTaken();
   }
 
   private async enqueue(

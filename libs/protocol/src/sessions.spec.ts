@@ -603,6 +603,55 @@ describe('stdin', () => {
     expect(connection.stats()).toMatchObject({ sessions: 0, pending: 0, timers: 0 });
   });
 
+  test('belongs to the newest open that asked for it; what the one before had asked is carried out', async () => {
+    const { peer, connection } = daemon();
+    const spawning = connection.open('spawn', { ...SPAWN, stdin: true }, recordingSink());
+    peer.ok(peer.last, { session_id: 's-1' });
+    const first = await spawning;
+    const [sent, queued] = [first.write(Buffer.from('1')), first.write(Buffer.from('2'))];
+    await turns(1);
+    const attaching = connection.open('attach', { name: NAME, sessionId: 's-1', stdin: true }, recordingSink());
+    await turns(1);
+    peer.ok(peer.of('attach')[0]!, { session_id: 's-1', from: { stdout: 0, stderr: 0 } });
+    const second = await attaching;
+    const taken = { code: 'invalid', detail: 'stdin_not_open', effect: 'none' };
+    await expect(first.write(Buffer.from('3'))).rejects.toMatchObject(taken);
+    await expect(first.closeStdin()).rejects.toMatchObject(taken);
+    const next = second.write(Buffer.from('4'));
+    for (const [i, write] of [sent, queued, next].entries()) {
+      peer.ok(peer.of('stdin')[i]!, {});
+      await write;
+      await turns(1);
+    }
+    expect(peer.of('stdin').map(({ data }) => Buffer.from(data as string, 'base64').toString())).toEqual([
+      '1',
+      '2',
+      '4',
+    ]);
+    expect(peer.of('stdin_close')).toEqual([]);
+  });
+
+  test('stays with its owner where an open did not ask for it, or was aborted', async () => {
+    const { peer, connection, attach } = daemon();
+    const spawning = connection.open('spawn', { ...SPAWN, stdin: true }, recordingSink());
+    peer.ok(peer.last, { session_id: 's-1' });
+    const owner = await spawning;
+    const { session: reader } = await attach();
+    await expect(reader.write(Buffer.from('x'))).rejects.toMatchObject({ detail: 'stdin_not_open' });
+    const abort = new AbortController();
+    const body = { name: NAME, sessionId: 's-1', stdin: true };
+    const aborted = connection.open('attach', body, recordingSink(), { signal: abort.signal });
+    await turns(1);
+    abort.abort();
+    await expect(aborted).rejects.toMatchObject({ code: 'aborted' });
+    peer.ok(peer.of('attach')[1]!, { session_id: 's-1', from: { stdout: 0, stderr: 0 } });
+    await turns(1);
+    const write = owner.write(Buffer.from('y'));
+    await turns(1);
+    peer.ok(peer.of('stdin')[0]!, {});
+    await write;
+  });
+
   test('an aborted write that was sent is not overtaken by the next', async () => {
     const { peer, spawn } = daemon();
     const { session } = await spawn();

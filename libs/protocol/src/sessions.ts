@@ -69,7 +69,7 @@ export class Sessions {
           if (this.entries.has(sessionId)) throw malformedReply('spawn', 'result.session_id: is of another session');
           const entry = this.enter(sessionId, body.name, this.early.has(sessionId) ? 'missed' : 'started');
           if (isExec) this.execs.add(entry);
-          return { entry, subscriber: entry.started(sink, tag) };
+          return { entry, subscriber: entry.started(body, sink, tag) };
         },
         late: ({ sessionId }) => this.abandoned(sessionId, body.name),
       });
