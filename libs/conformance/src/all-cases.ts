@@ -1,3 +1,6 @@
+import { attachAtOnceCases } from './cases/attach-at-once.js';
+import { attachOffsetCases } from './cases/attach-offsets.js';
+import { attachCases } from './cases/attach.js';
 import { capabilityCases } from './cases/capabilities.js';
 import { execArgumentCases } from './cases/exec-arguments.js';
 import { execStdinCases } from './cases/exec-stdin.js';
@@ -14,6 +17,8 @@ import { streamingFlowCases } from './cases/streaming-flow.js';
 import { streamingReaderCases } from './cases/streaming-readers.js';
 import { streamingCases } from './cases/streaming.js';
 import { suspendCases } from './cases/suspend.js';
+import { sessionStdinCases } from './cases/session-stdin.js';
+import { sessionCases } from './cases/sessions.js';
 import type { ConformanceCase } from './conformance-case.js';
 
 /** The whole suite, by groups. */
@@ -37,4 +42,9 @@ export const ALL_CASES: readonly ConformanceCase[] = Object.freeze([
   ...policyCases,
   ...publicUrlCases,
   ...checkpointCases,
+  ...sessionCases,
+  ...sessionStdinCases,
+  ...attachCases,
+  ...attachOffsetCases,
+  ...attachAtOnceCases,
 ]);
