@@ -1,11 +1,10 @@
-// The benchmarks as JavaScript: a directory that looks like the repository, with the build in the place of the sources,
-// so that what is measured is what is published.
+// Programs of `test` as JavaScript: a directory that looks like the repository, with the build in the place of the
+// sources, so that what they run is what is published.
 import { transform } from '@swc/core';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 
-const COMPILED = ['test/bench', 'test/support'];
 const BUILT = ['src', 'libs', 'apps'];
 
 const SWC = {
@@ -19,18 +18,26 @@ const SWC = {
   sourceMaps: 'inline',
 };
 
-/** Makes it and gives its path; whoever asks removes it. */
-export async function benchTree(root) {
-  const tree = mkdtempSync(join(tmpdir(), 'nestjs-sandbox-bench-'));
+/** The benchmarks. Makes the directory and gives its path; whoever asks removes it. */
+export function benchTree(root) {
+  return programTree(root, 'bench');
+}
+
+/** `test/<name>` with `test/support`. `SANDBOX_DIST` takes the place of `dist` where it is set. */
+export async function programTree(root, name) {
+  const tree = mkdtempSync(join(tmpdir(), `nestjs-sandbox-${name}-`));
+  const dist = resolve(process.env.SANDBOX_DIST || join(root, 'dist'));
   copyFileSync(join(root, 'package.json'), join(tree, 'package.json'));
-  for (const name of ['node_modules', 'dist']) symlinkSync(join(root, name), join(tree, name));
-  for (const name of BUILT) symlinkSync(join(root, 'dist', name), join(tree, name));
-  for (const directory of COMPILED) {
-    mkdirSync(join(tree, directory), { recursive: true });
-    for (const name of readdirSync(join(root, directory)).filter((file) => /(?<!spec)\.ts$/.test(file))) {
-      const filename = join(root, directory, name);
+  symlinkSync(join(root, 'node_modules'), join(tree, 'node_modules'));
+  symlinkSync(dist, join(tree, 'dist'));
+  for (const part of BUILT) symlinkSync(join(dist, part), join(tree, part));
+  for (const directory of [`test/${name}`, 'test/support']) {
+    const files = readdirSync(join(root, directory), { recursive: true });
+    for (const file of files.filter((entry) => /(?<!spec)\.ts$/.test(entry))) {
+      const filename = join(root, directory, file);
+      mkdirSync(dirname(join(tree, directory, file)), { recursive: true });
       const { code } = await transform(readFileSync(filename, 'utf8'), { ...SWC, filename });
-      writeFileSync(join(tree, directory, name.replace(/\.ts$/, '.js')), code);
+      writeFileSync(join(tree, directory, file.replace(/\.ts$/, '.js')), code);
     }
   }
   return tree;
