@@ -1,0 +1,45 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { SpritesEmulator } from '#libs/emulators';
+import { DIRECTORY_MARKER, processTable } from '#libs/process';
+import type { Check, Subject } from './check.js';
+import { commandChecks } from './sprites-commands.js';
+import { fileChecks } from './sprites-files.js';
+import { managementChecks } from './sprites-management.js';
+import { stateChecks } from './sprites-state.js';
+import type { SdkClient, SdkSprite, SpritesSdk } from './sprites-sdk.js';
+
+/** What the checks share. */
+export interface SpritesBench {
+  readonly emulator: SpritesEmulator;
+  readonly client: SdkClient;
+  /** One that exists. */
+  readonly sprite: SdkSprite;
+}
+
+export async function subject(modules: string): Promise<Subject> {
+  const entry = pathToFileURL(join(modules, '@fly/sprites/dist/index.js')).href;
+  const { SpritesClient } = (await import(entry)) as SpritesSdk;
+  // Pages of two and the linger that the service has, so that the SDK proves that it does without.
+  const emulator = await SpritesEmulator.start({ pageSize: 2, lingerMs: 5_000 });
+  const client = new SpritesClient(emulator.token, { baseURL: emulator.url });
+  const bench = { emulator, client, sprite: await client.createSprite('bench') };
+  const { directory } = emulator.sprite('bench')!;
+  const checks: readonly Check[] = [
+    ...managementChecks(bench),
+    ...commandChecks(bench),
+    ...fileChecks(bench),
+    ...stateChecks(bench),
+  ];
+  return {
+    checks,
+    close: async () => await emulator.close(),
+    remains: async () => [
+      ...(await processTable())
+        .filter(({ directoryMarker, zombie }) => directoryMarker === directory && !zombie)
+        .map(({ pid }) => `process ${pid} (${DIRECTORY_MARKER})`),
+      ...(existsSync(directory) ? [directory] : []),
+    ],
+  };
+}
