@@ -11,6 +11,7 @@ import {
 } from '#libs/contract';
 import { systemClock } from '#libs/protocol';
 import { FAKE_CAPABILITIES, FakeAdapter, type FakeAdapterOptions } from './fake-adapter.js';
+import type { FakeProgram } from './fake-program.js';
 import { ManualClock } from './manual-clock.js';
 
 async function box(options: FakeAdapterOptions = {}) {
@@ -311,26 +312,45 @@ describe('sessions', () => {
     expect(await record(await fake.attach(handle, 's-2'))).toMatchObject({ stdout: '1' });
   });
 
+  /** A command that writes five pieces, two of which are a window, and which of them it has written. */
+  async function pieces(limits: FakeAdapterOptions['limits']) {
+    const written: string[] = [];
+    const tool: FakeProgram = async ({ write }) => {
+      for (const piece of ['aaaa', 'bbbb', 'cccc', 'dddd', 'eeee']) {
+        await write('stdout', piece);
+        written.push(piece);
+      }
+      return 0;
+    };
+    const { fake, handle } = await box({ programs: { tool }, limits: { windowBytes: 8, frameBytes: 4, ...limits } });
+    const command = await fake.spawn(handle, 'tool');
+    await turns();
+    return { fake, handle, command, written };
+  }
+
   test('wait while their reader is a window behind, and lose nothing', async () => {
-    const { fake, handle } = await box({ limits: { windowBytes: 8, frameBytes: 4 } });
-    const command = await fake.spawn(handle, 'out:aaaabbbbccccdddd', ['out:eeee']);
-    let exited = false;
-    void command.exit.then(() => (exited = true));
-    const frames = command[Symbol.asyncIterator]();
+    const { command, written } = await pieces({});
+    expect(written).toEqual(['aaaa', 'bbbb']);
+    expect(await record(command)).toMatchObject({ stdout: 'aaaabbbbccccddddeeee', exit: { exitCode: 0 } });
+  });
+
+  test('go on for one reader while another stands still, who loses nothing', async () => {
+    const { fake, handle, command, written } = await pieces({});
+    const reading = record(await fake.attach(handle, command.sessionId ?? ''));
+    expect(await reading).toMatchObject({ stdout: 'aaaabbbbccccddddeeee', exit: { exitCode: 0 } });
+    expect(written).toHaveLength(5);
+    expect(await isPending(command.exit)).toBe(true);
+    expect(await record(command)).toMatchObject({ stdout: 'aaaabbbbccccddddeeee', exit: { exitCode: 0 } });
+  });
+
+  test('wait for the slowest reader where the journal would give up what it has not read', async () => {
+    const { fake, handle, command, written } = await pieces({ journalBytes: 8 });
+    const reading = record(await fake.attach(handle, command.sessionId ?? ''));
     await turns();
-    const spy = await fake.attach(handle, command.sessionId ?? '');
-    const seen: string[] = [];
-    const watching = spy.forEach(({ data }) => void seen.push(Buffer.from(data).toString()));
-    await turns();
-    // Two in the window, and a third that was written before it was seen to be full.
-    expect([seen, exited]).toEqual([['aaaa', 'bbbb'], false]);
-    const read: string[] = [];
-    for (let item = await frames.next(); !item.done; item = await frames.next()) {
-      if (item.value.type !== 'exit') read.push(Buffer.from(item.value.data).toString());
-    }
-    await watching;
-    expect(read).toEqual(['aaaa', 'bbbb', 'cccc', 'dddd', 'eeee']);
-    expect(seen).toEqual(read);
+    // Two were delivered to both, and two more wait for one.
+    expect([await isPending(reading), written.length]).toEqual([true, 4]);
+    expect(await record(command)).toMatchObject({ stdout: 'aaaabbbbccccddddeeee', exit: { exitCode: 0 } });
+    expect(await reading).toMatchObject({ stdout: 'aaaabbbbccccddddeeee' });
   });
 
   test('are terminated for good, by force if asked', async () => {

@@ -37,7 +37,10 @@ export class LoopbackSocket implements Socket {
   readonly sent: string[] = [];
 
   private listener: SocketListener | undefined;
-  private readonly queue: Parcel[] = [];
+  /** By the order of sending: much may wait, and an array is slow to give up its first. */
+  private readonly queue = new Map<number, Parcel>();
+  private queued = 0;
+  private delivered = 0;
   private pumping = false;
   private paused = false;
   private stalled = false;
@@ -95,20 +98,21 @@ export class LoopbackSocket implements Socket {
 
   private put(parcel: Parcel): void {
     if (this.state !== 'open') return;
-    this.queue.push(parcel);
+    this.queue.set(this.queued++, parcel);
     this.bufferedAmount += parcel.bytes;
     this.pump();
   }
 
   private pump(): void {
-    if (this.pumping || this.queue.length === 0) return;
+    if (this.pumping || this.queue.size === 0) return;
     this.pumping = true;
     setImmediate(() => {
       this.pumping = false;
       const { peer } = this;
       if (this.state === 'closed' || this.stalled || peer.paused || peer.listener === undefined) return;
-      const parcel = this.queue.shift();
+      const parcel = this.queue.get(this.delivered);
       if (parcel === undefined) return;
+      this.queue.delete(this.delivered++);
       this.bufferedAmount -= parcel.bytes;
       parcel.flushed?.();
       peer.receive(parcel);
@@ -132,7 +136,7 @@ export class LoopbackSocket implements Socket {
   private end(code: number, reason: string): void {
     if (this.state === 'closed') return;
     this.state = 'closed';
-    this.queue.length = 0;
+    this.queue.clear();
     this.bufferedAmount = 0;
     setImmediate(() => this.listener?.closed(code, reason));
   }

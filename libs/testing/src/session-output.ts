@@ -76,11 +76,17 @@ export class SessionOutput implements ReadSession {
     this.#onChange();
   }
 
-  /** A process that nobody reads runs on; what it writes beyond the journal's cap pushes out the oldest. */
+  /**
+   * A process that nobody reads runs on; what it writes beyond the journal's cap pushes out the oldest. Others wait for
+   * the fastest of their readers; a slower one reads from the journal, which keeps what it has not been given.
+   */
   hasRoom(bytes: number): boolean {
     if (this.#held && this.journal.bytes + bytes > this.#limits.journalBytes) return false;
-    for (const reader of this.#readers) if (!reader.hasRoom) return false;
-    return true;
+    if (this.#readers.size === 0) return true;
+    const readers = [...this.#readers];
+    const unread = this.journal.bytesFrom(Math.min(...readers.map(({ position }) => position)));
+    const isKept = unread === 0 || unread + bytes <= this.#limits.journalBytes;
+    return isKept && readers.some((reader) => reader.hasRoom);
   }
 
   append(stream: OutputFrame['type'], data: Uint8Array): void {
