@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import { format, resolveConfig } from 'prettier';
+import { conformancePage } from './conformance-page.js';
 import { errorsPage } from './errors-page.js';
 import { settingDocs } from './setting-docs.js';
 import { docFaults, SETTINGS_CLASSES, settingsIn, type KnownSetting } from './settings.js';
@@ -12,6 +13,7 @@ const WRITE = process.env['WRITE_DOCS'] === '1';
 
 describe('generated pages', () => {
   test.each([
+    ['docs/conformance.md', conformancePage],
     ['docs/ERRORS.md', errorsPage],
     ['docs/SETTINGS.md', settingsPage],
   ])('%s is what `npm run docs` makes of the code', async (path, page) => {
