@@ -100,6 +100,7 @@ let feeds: Feeds;
 const reaches: [string, StreamOffsets | 'detached' | 'hold'][] = [];
 /** What stands between feeds and keeper, for a test that bends it. */
 let journal: (view: JournalView) => JournalView;
+let beforeJournal: () => Promise<void>;
 let passReach: boolean;
 
 beforeEach(async () => {
@@ -110,6 +111,7 @@ beforeEach(async () => {
   outlet = new FakeOutlet();
   reaches.length = 0;
   journal = (view) => view;
+  beforeJournal = async () => {};
   passReach = true;
   feeds = makeFeeds();
 });
@@ -124,7 +126,10 @@ afterEach(async () => {
 function makeFeeds(): Feeds {
   return new Feeds({
     keeper: {
-      journal: async (sandbox, id) => journal(await keeper.journal(sandbox, id)),
+      journal: async (sandbox, id) => {
+        await beforeJournal();
+        return journal(await keeper.journal(sandbox, id));
+      },
       reach: (sandbox, id, reach) => {
         reaches.push([id, reach]);
         if (passReach) keeper.reach(sandbox, id, reach);
@@ -204,6 +209,40 @@ describe('Feeds', () => {
     const order = outlet.sent.map(({ event, replayFor = 'live' }) => `${event} ${replayFor}`);
     expect(order.slice(0, 4)).toEqual(['stdout live', 'stdout 7', 'stdout 8', 'stdout live']);
     expect(order.at(-1)).toBe('exit live');
+  });
+
+  test('an attach that began before the end and is answered behind it gets everything and the end', async () => {
+    const id = await spawn('echo one; read a; exit 3');
+    await outlet.until(() => outlet.text() === 'one\n');
+    const first = await feeds.attach(SANDBOX, id, 7, { stdout: 0, stderr: 0 });
+    const second = await feeds.attach(SANDBOX, id, 8, { stdout: 1, stderr: 0 });
+    await type(id, '\n');
+    await outlet.ended();
+    await turns();
+    expect(feeds.size).toBe(1);
+    first.start();
+    expect(await outlet.ended(7)).toEqual({ sessionId: id, code: 3, replayFor: 7 });
+    await turns();
+    second.start();
+    expect(await outlet.ended(8)).toEqual({ sessionId: id, code: 3, replayFor: 8 });
+    expect([outlet.text(), outlet.text(7), outlet.text(8)]).toEqual(['one\n', 'one\n', 'ne\n']);
+    expect(outlet.of().filter(({ event }) => event === 'exit')).toHaveLength(1);
+    await turns();
+    expect(feeds.size).toBe(0);
+  });
+
+  test('an attach that fails behind the end of its session leaves no feed', async () => {
+    const id = await spawn('read a; exit 3');
+    let release!: () => void;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    beforeJournal = () => released;
+    const attempt = feeds.attach(SANDBOX, id, 7, { stdout: 99, stderr: 0 });
+    await type(id, '\n');
+    await outlet.ended();
+    await turns();
+    release();
+    await expect(attempt).rejects.toMatchObject({ detail: 'offset_beyond_end' });
+    expect(feeds.size).toBe(0);
   });
 
   test('an attach that is answered while live output is being read: what was read waits for the replay', async () => {

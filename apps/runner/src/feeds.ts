@@ -92,16 +92,15 @@ export class Feeds {
     open: (feed: SessionFeed, view: JournalView) => Promise<Attachment>,
   ): Promise<Attachment> {
     const feed = this.feeds.get(sessionKey(sandbox, id)) ?? this.enter(sandbox, id);
-    feed.attempts++;
+    feed.begin();
     try {
       const view = await this.context.keeper.journal(sandbox, id);
       feed.seen(view);
       return await open(feed, view);
     } catch (error) {
-      if (feed.attempts === 1 && !feed.started) feed.close();
+      feed.fail();
       throw error;
     } finally {
-      feed.attempts--;
       if (this.context.outlet.signal.aborted) this.closeAll();
     }
   }

@@ -37,8 +37,7 @@ export class SessionFeed {
   /** Resolves when nothing more will be sent. */
   readonly finished: Promise<void>;
 
-  /** Attaches that are under way. */
-  attempts = 0;
+  private attempts = 0;
 
   private readonly window: ReachWindow;
   private readonly replays: Replay[] = [];
@@ -73,8 +72,16 @@ export class SessionFeed {
     return this.live !== undefined;
   }
 
-  get closed(): boolean {
-    return this.isClosed;
+  /** An attach is under way: until it starts or fails, the feed outlives the end of its session. */
+  begin(): void {
+    this.attempts += 1;
+  }
+
+  /** An attach that is under way failed. */
+  fail(): void {
+    this.attempts -= 1;
+    if (this.attempts === 0 && !this.started) this.close();
+    else this.closeIfEnded();
   }
 
   /** The journal has grown, or the session ended. */
@@ -91,6 +98,7 @@ export class SessionFeed {
 
   /** Live output from the beginning of the session. */
   startFromBeginning(): void {
+    this.attempts -= 1;
     this.start({ position: 0, offsets: BEGINNING });
   }
 
@@ -99,6 +107,7 @@ export class SessionFeed {
    * there was none, it begins at the tail of this very turn, and everything before is replay.
    */
   startReplay(reader: JournalReader, requestId: number): void {
+    this.attempts -= 1;
     if (this.isClosed) return void reader.close();
     const { position, offsets, ended } = this.tail as SessionTail;
     const live = this.live ?? { position, offsets, end: ended };
@@ -151,7 +160,8 @@ export class SessionFeed {
   private hasWork(): boolean {
     const { live, tail } = this;
     if (this.replays.length > 0 || this.held) return true;
-    return live !== undefined && tail !== undefined && (live.position < tail.position || tail.ended !== undefined);
+    if (live === undefined || tail === undefined || live.end) return false;
+    return live.position < tail.position || tail.ended !== undefined;
   }
 
   private async step(): Promise<void> {
@@ -160,7 +170,11 @@ export class SessionFeed {
     else await this.stepLive();
     if (this.isClosed) return;
     this.updateReach();
-    if (this.live?.end && this.replays.length === 0) this.close();
+    this.closeIfEnded();
+  }
+
+  private closeIfEnded(): void {
+    if (this.live?.end && this.replays.length === 0 && this.attempts === 0) this.close();
   }
 
   private async stepReplay({ requestId, reader, until }: Replay): Promise<void> {
