@@ -83,6 +83,7 @@ export class Registration {
         if (incumbent === undefined || this.over) continue;
         const restarted = link.instance !== undefined && incumbent.instance === link.instance;
         if (!restarted && (await incumbent.probe(probeTimeoutMs))) {
+          this.giveWay(incumbent);
           refuse(CLOSE.duplicate, `another runner is connected as "${name}"`);
           break;
         }
@@ -103,6 +104,13 @@ export class Registration {
     takeTheFloor(registry, link);
     incumbent.close('replaced');
     await this.attempt('unregister', () => registry.unregister(link.runnerId, incumbent));
+  }
+
+  /** Another one has taken over what this one tried to: it speaks for the runner. */
+  private giveWay(incumbent: RunnerLink): void {
+    if (!this.tookOver) return;
+    this.tookOver = false;
+    takeTheFloor(this.options.registry, incumbent);
   }
 
   private async isElsewhere(): Promise<boolean> {
