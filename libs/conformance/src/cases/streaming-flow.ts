@@ -77,6 +77,24 @@ export const streamingFlowCases: readonly ConformanceCase[] = [
       await Promise.all([iterated.stop(), streamed.stop()]);
     },
   },
+  {
+    id: 'STR-029',
+    title: 'gives a reader that is slower than the command all of the output before the exit',
+    level: 'MUST',
+    promise: 'back-pressure',
+    async run(t) {
+      const bytes = t.volume(3 * MiB);
+      const command = await t.spawn(await t.sandbox(), t.words.lines(bytes));
+      const reading = t.read(command, {
+        onFrame: async () => {
+          for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setImmediate(resolve));
+        },
+      });
+      expectEqual('exit', await reading.exit(), { exitCode: 0 });
+      expectEqual('bytes at the exit', reading.bytes, bytes);
+      expectPattern(reading.stdout, 0);
+    },
+  },
 ];
 
 /** Waits until no more output comes. @returns how much has come; never more than is allowed */
