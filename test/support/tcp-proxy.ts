@@ -11,6 +11,8 @@ export class TcpProxy {
   readonly #targetPort: number;
   #refusing = false;
   #bytesPerSecond = Number.POSITIVE_INFINITY;
+  /** Of all connections and both directions together. */
+  forwardedBytes = 0;
 
   private constructor(targetPort: number) {
     this.#targetPort = targetPort;
@@ -68,7 +70,11 @@ export class TcpProxy {
       return;
     }
     const far = connect({ port: this.#targetPort, host: '127.0.0.1', allowHalfOpen: true });
-    const link = new Link(near, far, this.#bytesPerSecond, () => this.#links.delete(link));
+    const link = new Link(near, far, {
+      bytesPerSecond: this.#bytesPerSecond,
+      forwarded: (bytes) => (this.forwardedBytes += bytes),
+      closed: () => this.#links.delete(link),
+    });
     this.#links.add(link);
   }
 }
@@ -80,8 +86,11 @@ class Link {
   constructor(
     readonly near: Socket,
     readonly far: Socket,
-    readonly bytesPerSecond: number,
-    closed: () => void,
+    private readonly options: {
+      readonly bytesPerSecond: number;
+      readonly forwarded: (bytes: number) => void;
+      readonly closed: () => void;
+    },
   ) {
     for (const [from, to] of [
       [near, far],
@@ -90,7 +99,7 @@ class Link {
       from.on('error', () => {});
       from.on('close', () => {
         if (!this.#swallowing) to.destroy();
-        if (near.destroyed && far.destroyed) closed();
+        if (near.destroyed && far.destroyed) options.closed();
       });
       void this.#forward(from, to);
     }
@@ -110,6 +119,7 @@ class Link {
       for await (const data of from.iterator({ destroyOnReturn: false })) {
         if (this.#swallowing) continue;
         if (!to.write(data)) await once(to, 'drain');
+        this.options.forwarded((data as Buffer).byteLength);
         await this.#pace((data as Buffer).byteLength);
       }
       if (!this.#swallowing) to.end();
@@ -119,7 +129,8 @@ class Link {
   }
 
   async #pace(bytes: number): Promise<void> {
-    if (this.bytesPerSecond === Number.POSITIVE_INFINITY) return;
-    await new Promise((resolve) => setTimeout(resolve, (bytes / this.bytesPerSecond) * 1_000));
+    const { bytesPerSecond } = this.options;
+    if (bytesPerSecond === Number.POSITIVE_INFINITY) return;
+    await new Promise((resolve) => setTimeout(resolve, (bytes / bytesPerSecond) * 1_000));
   }
 }
