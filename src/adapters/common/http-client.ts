@@ -1,0 +1,106 @@
+import { ByteCollector, SandboxError } from '#libs/contract';
+import type { Deadline } from './deadline.js';
+import { parseJson } from './json.js';
+import { transportError } from './transport-error.js';
+
+/** The most that an answer may hold unless the request says otherwise. */
+const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
+
+export interface HttpRequest {
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
+  /** Below the base URL, each segment encoded. */
+  readonly path: string;
+  readonly query?: Iterable<readonly [name: string, value: string]>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array<ArrayBuffer> | string;
+  readonly deadline: Deadline;
+  /** A longer answer is `provider` / `malformed_reply`. @default 8 MiB */
+  readonly maxBytes?: number;
+}
+
+/** A whole answer, whatever its status. */
+export class HttpAnswer {
+  constructor(
+    readonly status: number,
+    readonly headers: Headers,
+    readonly body: Uint8Array,
+  ) {}
+
+  get ok(): boolean {
+    return this.status >= 200 && this.status < 300;
+  }
+
+  text(): string {
+    return Buffer.from(this.body.buffer, this.body.byteOffset, this.body.byteLength).toString('utf8');
+  }
+
+  /** `undefined`: not JSON. */
+  json(): unknown {
+    return parseJson(this.text());
+  }
+}
+
+/**
+ * Requests to one host. Redirects are never followed: they come back as answers, so that no credential goes elsewhere.
+ * Connections are reused; a request that is given up closes its own, so that a late answer reaches nobody.
+ */
+export class HttpClient {
+  readonly #base: URL;
+  readonly #headers: () => Readonly<Record<string, string>>;
+
+  /**
+   * @param baseUrl may have a path, with or without a slash at its end
+   * @param headers of every request; called for each
+   */
+  constructor(baseUrl: string, headers: () => Readonly<Record<string, string>>) {
+    this.#base = new URL(baseUrl);
+    this.#headers = headers;
+  }
+
+  /** Where a request goes to. */
+  url(path: string, query: HttpRequest['query'] = []): URL {
+    const url = new URL(this.#base);
+    url.pathname = `${url.pathname.replace(/\/+$/, '')}${path}`;
+    url.search = new URLSearchParams([...query].map(([name, value]) => [name, value] as [string, string])).toString();
+    url.hash = '';
+    return url;
+  }
+
+  /** @throws {SandboxError} `unavailable` without a whole answer; `aborted`; `provider` / `malformed_reply` */
+  async request(request: HttpRequest): Promise<HttpAnswer> {
+    const { method, path, query, headers, body, deadline, maxBytes = MAX_ANSWER_BYTES } = request;
+    deadline.check();
+    try {
+      const response = await fetch(this.url(path, query), {
+        method,
+        headers: { ...headers, ...this.#headers() },
+        ...(body !== undefined && { body }),
+        redirect: 'manual',
+        signal: deadline.signal,
+      });
+      return new HttpAnswer(response.status, response.headers, await readBody(response, maxBytes));
+    } catch (error) {
+      if (error instanceof SandboxError) throw error;
+      throw deadline.signal.aborted ? deadline.error('unknown') : transportError(error);
+    }
+  }
+}
+
+async function readBody(response: Response, maxBytes: number): Promise<Uint8Array> {
+  const collected = new ByteCollector(maxBytes);
+  if (response.body === null) return collected.bytes();
+  for await (const piece of response.body as AsyncIterable<Uint8Array>) {
+    // Leaving the loop cancels the body, which closes the connection.
+    if (collected.length + piece.byteLength > maxBytes) throw tooLong(maxBytes);
+    collected.append(piece);
+  }
+  return collected.bytes();
+}
+
+function tooLong(maxBytes: number): SandboxError {
+  return new SandboxError('provider', {
+    detail: 'malformed_reply',
+    effect: 'unknown',
+    message: `the answer has more than ${maxBytes} bytes`,
+  });
+}

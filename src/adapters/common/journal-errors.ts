@@ -1,0 +1,72 @@
+import { SandboxError } from '#libs/contract';
+
+// What a session that runs under the shim can end with beside an exit.
+
+export function closedBeforeExit(cause?: unknown): SandboxError {
+  return new SandboxError('unavailable', {
+    detail: 'closed_before_exit',
+    effect: 'unknown',
+    message: 'the output ended and no exit came',
+    ...(cause !== undefined && { cause }),
+  });
+}
+
+export function sessionLost(): SandboxError {
+  return new SandboxError('unavailable', {
+    detail: 'session_lost',
+    effect: 'unknown',
+    message: 'the session is gone and left no record of its exit',
+  });
+}
+
+export function streamGap(stream: string): SandboxError {
+  return new SandboxError('provider', {
+    detail: 'stream_gap',
+    effect: 'unknown',
+    message: `bytes of ${stream} are missing`,
+  });
+}
+
+export function journalFailed(): SandboxError {
+  return new SandboxError('unavailable', {
+    detail: 'journal_failed',
+    effect: 'unknown',
+    message: 'the output could not be kept in the sandbox, perhaps because its disk is full',
+  });
+}
+
+export function noSuchDirectory(): SandboxError {
+  return new SandboxError('invalid', {
+    detail: 'no_such_directory',
+    effect: 'none',
+    message: 'dir: there is no such directory',
+  });
+}
+
+export function noSession(): SandboxError {
+  return new SandboxError('not_found', { effect: 'none', message: 'there is no such session in this sandbox' });
+}
+
+export function beyondEnd(): SandboxError {
+  return new SandboxError('invalid', {
+    detail: 'offset_beyond_end',
+    effect: 'none',
+    message: 'from: the session has not printed so much',
+  });
+}
+
+export function notRecorded(): SandboxError {
+  return new SandboxError('truncated', {
+    detail: 'replay_evicted',
+    effect: 'none',
+    message: "nobody keeps the output of a terminal: only from: 'now' can be attached",
+  });
+}
+
+export function malformedWord(): SandboxError {
+  return new SandboxError('provider', {
+    detail: 'malformed_frame',
+    effect: 'unknown',
+    message: 'the shim in the sandbox said something else than was asked',
+  });
+}
