@@ -20,3 +20,4 @@ export { SPRITES_ALTERNATIVES, type SpritesAlternatives } from './sprites/altern
 export type { SpritesEmulatorOptions } from './sprites/options.js';
 export type { SpriteStatus } from './sprites/power.js';
 export { SpritesEmulator, type SpriteView } from './sprites/sprites-emulator.js';
+export { EXEC_FAULTS, LINE_FAULTS } from './sprites/stream-faults.js';

@@ -19,12 +19,24 @@ export interface Output {
 
 /** The answer of a request that is carried out and then answered with something else. */
 export class NoOutput implements Output {
+  readonly #listeners: (() => void)[] = [];
   readonly gone = false;
+
   async head(): Promise<void> {}
+
   async write(): Promise<void> {}
-  async end(): Promise<void> {}
-  cut(): void {}
-  onGone(): void {}
+
+  async end(): Promise<void> {
+    this.cut();
+  }
+
+  cut(): void {
+    for (const listener of this.#listeners.splice(0)) listener();
+  }
+
+  onGone(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
 }
 
 export class HttpOutput implements Output {

@@ -14,7 +14,8 @@ export class OutsideSandbox extends Error {
  * What is isolated: files that are named by calls of the API, which never reach beyond the directory, symlinks
  * included. What is not: a command is an ordinary process of this machine, so a literal `/home/user` or `/tmp` in a
  * script is the machine's own. Scripts have to use `$HOME` and `$TMPDIR`, which lie inside; a path that a script made
- * from them is understood by the API too.
+ * from them is understood by the API too. Its user, its processes and its network are this machine's as well. Of the
+ * environment of this process it gets nothing; two variables that begin with `SANDBOX_` mark it as the emulator's.
  */
 export class SandboxDisk {
   constructor(

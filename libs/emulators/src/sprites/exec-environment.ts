@@ -31,9 +31,14 @@ export async function execDirectory(
   { missingDirectory }: Pick<SpritesAlternatives, 'missingDirectory'>,
 ): Promise<string | undefined> {
   if (dir === undefined) return disk.home;
-  const there = await disk.resolve(dir).then(
-    async (path) => ((await stat(path)).isDirectory() ? path : undefined),
-    () => undefined,
-  );
-  return there ?? (missingDirectory === 'ignored' ? disk.home : undefined);
+  return (await directoryAt(dir, disk)) ?? (missingDirectory === 'ignored' ? disk.home : undefined);
+}
+
+async function directoryAt(dir: string, disk: SandboxDisk): Promise<string | undefined> {
+  try {
+    const path = await disk.resolve(dir);
+    return (await stat(path)).isDirectory() ? path : undefined;
+  } catch {
+    return undefined;
+  }
 }

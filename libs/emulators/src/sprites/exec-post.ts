@@ -22,7 +22,7 @@ export async function execPost(fleet: Fleet, exchange: Exchange): Promise<void> 
     const client = new HttpClient(exchange);
     session.attach(client, (stream, data) => client.output(stream, data));
     if (request.stdin) void feed(exchange, session);
-    await client.done;
+    await sprite.sessions.serve(client, client.done);
     session.detach(client);
   } finally {
     leave();
@@ -47,6 +47,7 @@ class HttpClient implements SessionClient {
 
   constructor(private readonly exchange: Exchange) {
     exchange.onGone(() => this.#finish());
+    exchange.closing.addEventListener('abort', () => this.#finish(), { once: true });
   }
 
   output(stream: OutputStream, data: Buffer): void {

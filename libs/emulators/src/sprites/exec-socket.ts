@@ -64,7 +64,7 @@ async function serve(sprite: Sprite, upgrade: Upgrade, session: Session, stdin =
     else if (terminalReplay === 'raw') client.output(stream, data);
     else client.output(stream, withoutControlSequences(data));
   });
-  await channel.whenClosed;
+  await sprite.sessions.serve(client, channel.whenClosed);
   session.detach(client);
 }
 
@@ -103,7 +103,7 @@ async function tellFailure(sprite: Sprite, upgrade: Upgrade, exit: Exit): Promis
   const client = new SocketClient(channel, upgrade.query.get('tty') === 'true', sprite.settings, sprite.timers);
   client.text({ type: 'error', error });
   client.ended(exit);
-  await channel.whenClosed;
+  await sprite.sessions.serve(client, channel.whenClosed);
 }
 
 /** What a client sends. */

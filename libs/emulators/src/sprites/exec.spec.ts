@@ -2,8 +2,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
+import type { StreamRewrite } from '../kit/fault.js';
 import type { SpritesEmulatorOptions } from './options.js';
 import { SpritesEmulator } from './sprites-emulator.js';
+import { EXEC_FAULTS } from './stream-faults.js';
 
 let emulator: SpritesEmulator;
 
@@ -400,5 +402,40 @@ describe('exec over POST', () => {
     const response = await call('HEAD', '/a/exec');
     expect([response.status, response.headers.get('sprite-version')]).toEqual([200, '0.0.1-rc46']);
     expect(emulator.sprite('a')!.status).toBe('cold');
+  });
+});
+
+describe('faults of an exec', () => {
+  async function faulty(rewrite: StreamRewrite, script = 'printf "héllo"; exit 5'): Promise<Client> {
+    await start();
+    emulator.faults.add({ upgrade: true, rewrite });
+    return await exec(script).ended();
+  }
+
+  test.each([[1000], [1006], [1011]])('it ends with %d and no exit', async (code) => {
+    const client = await faulty(EXEC_FAULTS.endsWithoutExit(code));
+    expect([client.exit, client.end, client.stdout.length]).toEqual([undefined, code, 6]);
+  });
+
+  test.each([
+    ['emptyExit', ['exit', 'exit:']],
+    ['twoByteExit', ['exit', 'exit:0005']],
+    ['unknownStream', ['exit', 'stream 9', 'exit:05']],
+    ['textExitOnly', ['exit']],
+    ['binaryExitOnly', ['exit:05']],
+    ['repeatedExit', ['exit', 'exit:05', 'exit:05']],
+  ] as const)('%s', async (name, end) => {
+    expect((await faulty(EXEC_FAULTS[name])).log).toEqual(['session_info', 'stream 1', ...end]);
+  });
+
+  test('output is cut in the middle of characters', async () => {
+    const client = await faulty(EXEC_FAULTS.splitOutput);
+    expect(client.log.filter((entry) => entry === 'stream 1')).toHaveLength(6);
+    expect(Buffer.from(client.stdout, 'latin1').toString()).toBe('héllo');
+  });
+
+  test('the text exit comes before the last output', async () => {
+    const client = await faulty(EXEC_FAULTS.textExitBeforeLastOutput());
+    expect(client.log).toEqual(['session_info', 'exit', 'stream 1', 'exit:05']);
   });
 });

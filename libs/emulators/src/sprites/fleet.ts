@@ -1,6 +1,7 @@
 import type { EmulatorRoot } from '../kit/emulator-root.js';
 import type { SpritesSettings } from './options.js';
 import { limitReached, noSuchSprite, refusal } from './refusals.js';
+import { PublicUrl } from './public-url.js';
 import { Sprite } from './sprite.js';
 
 /** All sprites of the organization. */
@@ -31,7 +32,7 @@ export class Fleet {
   }
 
   /** @throws {Refusal} 409 or 400 when the name is taken, 429 */
-  create(name: string): Sprite {
+  async create(name: string): Promise<Sprite> {
     const { alternatives } = this.settings;
     if (this.find(name)) throw refusal(alternatives.duplicateName, `sprite ${name} already exists`);
     this.#countCreation();
@@ -41,6 +42,10 @@ export class Fleet {
     };
     const sprite = new Sprite(name, this.settings, this.root, { admit, closing: this.closing });
     this.#sprites.set(name, sprite);
+    if (this.settings.publicUrl) {
+      sprite.publicUrl = await PublicUrl.start(sprite, this.settings.publicUrl.port(name));
+      sprite.url = sprite.publicUrl.url;
+    }
     return sprite;
   }
 
@@ -68,6 +73,7 @@ export class Fleet {
     for (const sprite of this.#sprites.values()) {
       sprite.power.end();
       sprite.timers.close();
+      await sprite.publicUrl?.close();
     }
   }
 

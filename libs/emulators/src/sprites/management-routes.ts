@@ -16,7 +16,7 @@ export function addManagementRoutes(server: EmulatorServer, fleet: Fleet): void 
     const body = Object((await exchange.json()) ?? {}) as Record<string, unknown>;
     const name = nameOf(body['name']);
     const update = updateOf(body);
-    const sprite = fleet.create(name);
+    const sprite = await fleet.create(name);
     applyUpdate(sprite, update);
     const json = alternatives.createBody === 'name_only' ? { name } : resourceOf(sprite);
     await exchange.reply({ status: alternatives.createStatus, json });
@@ -37,6 +37,18 @@ export function addManagementRoutes(server: EmulatorServer, fleet: Fleet): void 
   server.route('DELETE', SPRITE, async (exchange) => {
     await fleet.delete(exchange.params['name']!);
     await exchange.reply({ status: alternatives.deleteStatus });
+  });
+
+  server.route('POST', `${SPRITE}/restart`, async (exchange) => {
+    const { name, id, power } = fleet.get(exchange.params['name']!);
+    await power.pause('cold');
+    const json = { sprite_name: name, machine_id: id.slice(-12), message: 'restart requested' };
+    await exchange.reply({ status: 202, json });
+  });
+
+  server.route('POST', `${SPRITE}/upgrade`, async (exchange) => {
+    fleet.get(exchange.params['name']!);
+    await exchange.reply({ status: 204 });
   });
 
   server.route('GET', `${SPRITE}/check`, async (exchange) => {

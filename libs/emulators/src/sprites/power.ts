@@ -55,6 +55,7 @@ export class Power {
       used = false;
       this.#users -= 1;
       this.touch();
+      if (this.#status === 'running') this.#watch();
     };
     try {
       await this.#change(async () => await this.#wake());
@@ -99,10 +100,10 @@ export class Power {
   }
 
   #watch(): void {
+    if (this.#gone) return;
     this.#cancel();
     const leftMs = this.settings.idleMs - (performance.now() - this.#lastActivity);
     this.#cancel = this.timers.after(this.#users > 0 ? this.settings.idleMs : Math.max(1, leftMs), () => {
-      if (this.#gone) return;
       const idleMs = performance.now() - this.#lastActivity;
       if (this.#users > 0 || idleMs < this.settings.idleMs) this.#watch();
       else void this.pause('warm').catch(() => {});

@@ -22,7 +22,8 @@ export interface SessionOwner {
   touch(): void;
   /** It lives on without clients: tells what calls the end of that off. */
   unattended(session: Session): () => void;
-  ended(session: Session): void;
+  /** From here on it is no session any more, though output may follow. */
+  exited(session: Session): void;
 }
 
 /** One command of a sprite, from its start to its end; clients come and go. */
@@ -79,14 +80,14 @@ export class Session implements ProcessEvents {
   }
 
   exited(exit: Exit): void {
+    this.#callOff();
+    this.owner.exited(this);
     for (const client of this.#clients) client.exited(exit);
   }
 
   ended(exit: Exit): void {
     this.#exit = exit;
     this.#ended = true;
-    this.#callOff();
-    this.owner.ended(this);
     for (const client of this.#clients) client.ended(exit);
   }
 
@@ -113,16 +114,11 @@ export class Session implements ProcessEvents {
   /** Called for every client that attached, and for one that never came. */
   detach(client?: SessionClient): void {
     if (client) this.#clients.delete(client);
-    if (this.#clients.size > 0 || this.#ended) return;
+    if (this.#clients.size > 0 || this.process.exit) return;
     this.#early = undefined;
     this.#callOff();
     this.#callOff = this.owner.unattended(this);
     this.#pace();
-  }
-
-  /** Cuts all connections. */
-  drop(): void {
-    for (const client of this.#clients) client.drop();
   }
 
   /** Lets the process wait for the slowest client, and for the first one where its output must be kept. */

@@ -3,7 +3,7 @@ import type { ProcessSpec } from '../kit/emulated-process.js';
 import type { Processes } from '../kit/processes.js';
 import { execDirectory, execEnvironment, SEARCH_PATH } from './exec-environment.js';
 import type { ExecRequest } from './exec-request.js';
-import { Session } from './session.js';
+import { Session, type SessionClient } from './session.js';
 import type { Sprite } from './sprite.js';
 
 /** Ended sessions whose ids are still known. */
@@ -13,6 +13,7 @@ const MOST_ENDED = 1_000;
 export class Sessions {
   readonly #live = new Map<string, Session>();
   readonly #ended = new Set<string>();
+  readonly #clients = new Set<SessionClient>();
 
   constructor(
     private readonly sprite: Sprite,
@@ -53,7 +54,7 @@ export class Sessions {
         timers.after(request.runAfterDisconnectMs, () => {
           void session.process.stop({ graceMs: 1_000 }).catch(() => {});
         }),
-      ended: () => this.#forget(session),
+      exited: () => this.#forget(session),
     });
     try {
       const started = await this.processes.start(disk.directory, spec, session);
@@ -69,12 +70,18 @@ export class Sessions {
 
   /** Cuts every connection. */
   drop(): void {
-    for (const session of this.#live.values()) session.drop();
+    for (const client of this.#clients) client.drop();
+  }
+
+  /** A client of a session, or of a start that failed, whose connection lasts until `until`. */
+  async serve(client: SessionClient, until: Promise<void>): Promise<void> {
+    this.#clients.add(client);
+    await until.finally(() => this.#clients.delete(client));
   }
 
   /** All of them are gone, without an exit. */
   forget(): void {
-    for (const session of this.#live.values()) session.drop();
+    this.drop();
     for (const id of this.#live.keys()) this.#ended.add(id);
     this.#live.clear();
   }

@@ -6,6 +6,7 @@ import { SandboxDisk } from '../kit/sandbox-disk.js';
 import { Timers } from '../kit/timers.js';
 import { Checkpoints } from './checkpoints.js';
 import type { SpritesSettings } from './options.js';
+import type { PublicUrl } from './public-url.js';
 import { Power } from './power.js';
 import { Sessions } from './sessions.js';
 
@@ -35,6 +36,7 @@ export class Sprite {
   environment: Readonly<Record<string, string>> | undefined;
   policy: readonly PolicyRule[] = [];
   url: string;
+  publicUrl: PublicUrl | undefined;
   /** Calls that still find it booting. */
   bootLeft: number;
   /** Execs that still find it restarting. */
@@ -65,6 +67,7 @@ export class Sprite {
   async destroy(): Promise<void> {
     this.power.end();
     this.sessions.drop();
+    await this.publicUrl?.close();
     await this.endProcesses();
     this.timers.close();
     await removeTree(this.disk.directory);
