@@ -39,9 +39,11 @@ test.each([0, 2_000, 59_000])('bug 14: a platform that accepts and drops after %
 test('bug 45: no number of lost links uses anything up, however silent the sessions are', () => {
   const clock = new ManualClock();
   const reconnect = new Reconnect(clock, () => 0.5);
+  const delays = new Set<number>();
   for (let cut = 0; cut < 10_000; cut += 1) {
     reconnect.opened();
     clock.advance(60_000);
-    expect(reconnect.nextDelayMs()).toBe(7_500);
+    delays.add(reconnect.nextDelayMs());
   }
+  expect([...delays]).toEqual([7_500]);
 });

@@ -82,7 +82,7 @@ test('bug 46: a daemon whose token is refused ends at once, says so once, and le
 });
 
 onLinuxOnly('on Linux', () => {
-  test('bug 50: after a daemon was killed its successor lists none of its sessions, and destroy leaves no process', async () => {
+  test('bug 50: after a daemon was killed its successor ends and lists none of its sessions, and destroy leaves no process', async () => {
     await using first = await DaemonProcess.launch({ url: app.url });
     const handle = await createSandbox();
     const home = await app.sandboxes.hostPath(handle, '/home/sprite');
@@ -97,6 +97,7 @@ onLinuxOnly('on Linux', () => {
     await using second = await DaemonProcess.launch({ url: app.url, root: first.root });
     await app.online(RUNNER_ID);
     expect(second.ended).toBeUndefined();
+    expect(await processesWith(marker)).toEqual([]);
     expect((await app.sandboxes.get(handle)).status).toBe('running');
     expect(await app.sandboxes.listSessions(handle)).toEqual([]);
     for (const { sessionId } of commands) {

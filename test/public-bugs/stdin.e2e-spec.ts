@@ -51,9 +51,7 @@ test('bug 22: 300 MB for a process that never reads wait here, not in the daemon
   const before = await residentBytes(stage.daemon.pid);
   const data = randomBytes(MiB);
   const writes = Array.from({ length: 300 }, () => refusal(command.writeStdin(data)));
-  const started = performance.now();
-  expect((await stage.sh('echo free')).text()).toBe('free\n');
-  expect(performance.now() - started).toBeLessThan(1_000);
+  expect((await settles('an exec beside them', stage.sh('echo free'), 3_000)).text()).toBe('free\n');
   expect((await residentBytes(stage.daemon.pid)) - before).toBeLessThan(32 * MiB);
   await stage.app.sandboxes.destroy(stage.handle);
   expect(await exit).toEqual({ exitCode: 143, signal: 'SIGTERM' });
