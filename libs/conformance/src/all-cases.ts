@@ -19,6 +19,11 @@ import { streamingCases } from './cases/streaming.js';
 import { suspendCases } from './cases/suspend.js';
 import { sessionStdinCases } from './cases/session-stdin.js';
 import { sessionCases } from './cases/sessions.js';
+import { callFaultCases } from './cases/faults-calls.js';
+import { outputFaultCases } from './cases/faults-output.js';
+import { stallCases } from './cases/faults-stalls.js';
+import { terminalCases } from './cases/terminals.js';
+import { terminateCases } from './cases/terminate.js';
 import type { ConformanceCase } from './conformance-case.js';
 
 /** The whole suite, by groups. */
@@ -47,4 +52,9 @@ export const ALL_CASES: readonly ConformanceCase[] = Object.freeze([
   ...attachCases,
   ...attachOffsetCases,
   ...attachAtOnceCases,
+  ...terminateCases,
+  ...terminalCases,
+  ...outputFaultCases,
+  ...callFaultCases,
+  ...stallCases,
 ]);

@@ -1,0 +1,129 @@
+import type { ConformanceCase } from '../conformance-case.js';
+import { expectBytes, expectEqual, expectError, expectRejection, expectThat } from '../expect.js';
+import { say, startPuppet } from '../session.js';
+
+/** What an exec may take beyond its deadline until it has rejected, and a second for the way there and back. */
+const STOP_MS = 5_000 + 1_000;
+
+export const stallCases: readonly ConformanceCase[] = [
+  {
+    id: 'FLT-050',
+    title: 'keeps the deadline of an exec when the other end answers nothing, and works again when that is over',
+    level: 'MUST',
+    promise: 'deadlines',
+    needs: ['fault:stall'],
+    async run(t) {
+      const [handle, other] = [await t.sandbox(), await t.sandbox()];
+      const heal = await t.inject('stall');
+      const call = t.exec(handle, t.words.print({}), { timeoutMs: 300 });
+      const rejection = expectRejection('exec', call, { code: 'unavailable', effect: ['none', 'unknown', 'done'] });
+      await t.within('the rejection', 300 + STOP_MS, rejection);
+      await heal();
+      for (const one of [other, handle]) {
+        expectEqual('exit code of an exec', (await t.exec(one, t.words.print({ exitCode: 3 }))).exitCode, 3);
+      }
+    },
+  },
+  {
+    id: 'FLT-051',
+    title: 'ends a call that only reads as soon as it is aborted, though the other end answers nothing',
+    level: 'MUST',
+    promise: 'deadlines',
+    needs: ['fault:stall'],
+    async run(t) {
+      const handle = await t.sandbox();
+      const heal = await t.inject('stall');
+      const calls = [
+        { what: 'get', call: (signal: AbortSignal) => t.adapter.get(handle, { signal }) },
+        { what: 'listAllNames', call: (signal: AbortSignal) => t.adapter.listAllNames({ signal }) },
+      ];
+      for (const { what, call } of calls) {
+        const abort = new AbortController();
+        const reason = new Error('no more');
+        const called = expectRejection(what, call(abort.signal), { code: 'aborted', effect: 'none' });
+        // A turn later it is on its way.
+        setImmediate(() => abort.abort(reason));
+        const error = await t.within(`the abort of ${what}`, 2_000, called);
+        expectThat('its cause', error.cause === reason, 'the reason of the signal', error.cause);
+      }
+      await heal();
+      await t.adapter.get(handle);
+    },
+  },
+  {
+    id: 'FLT-052',
+    title: 'ends every call that acts as soon as it is aborted, claims no outcome, and is usable afterwards',
+    level: 'MUST',
+    promise: 'deadlines',
+    needs: ['fault:stall'],
+    async run(t) {
+      const handle = await t.sandbox();
+      const name = t.newName();
+      const heal = await t.inject('stall');
+      const { cmd, args } = t.words.print({ exitCode: 3 });
+      const calls = [
+        { what: 'create', call: (signal: AbortSignal) => t.adapter.create(name, { signal }) },
+        { what: 'writeFile', call: (signal: AbortSignal) => t.adapter.writeFile(handle, 'file', 'new', { signal }) },
+        { what: 'exec', call: (signal: AbortSignal) => t.adapter.exec(handle, cmd, args, { signal }) },
+        { what: 'spawn', call: (signal: AbortSignal) => t.adapter.spawn(handle, cmd, args, { signal }) },
+        { what: 'destroy', call: (signal: AbortSignal) => t.adapter.destroy(t.adapter.buildHandle(name), { signal }) },
+      ];
+      for (const { what, call } of calls) {
+        const abort = new AbortController();
+        const called = expectRejection(what, call(abort.signal), { code: 'aborted', effect: ['none', 'unknown'] });
+        setImmediate(() => abort.abort());
+        await t.within(`the abort of ${what}`, 2_000 + STOP_MS, called);
+      }
+      await heal();
+      expectEqual('exit code of an exec', (await t.exec(handle, t.words.print({ exitCode: 3 }))).exitCode, 3);
+    },
+  },
+  {
+    id: 'FLT-053',
+    title: 'lets go of a command as soon as it is told, though the other end answers nothing',
+    level: 'MUST',
+    promise: 'detach',
+    needs: ['fault:stall'],
+    async run(t) {
+      const handle = await t.sandbox();
+      const command = await t.spawn(handle, t.words.stay());
+      const reading = t.read(command);
+      await reading.shows('ready\n');
+      const heal = await t.inject('stall');
+      const stopped = command.stop();
+      const error = await t.within('the end of its output', 2_000, reading.error());
+      expectError('the end of its output', error, { code: 'unavailable', detail: 'detached' });
+      await expectRejection('a write', command.writeStdin('x'), { code: ['unavailable', 'invalid'], effect: 'none' });
+      await heal();
+      await t.within('stop', 10_000, stopped);
+    },
+  },
+  {
+    id: 'FLT-054',
+    title: 'ends no output because nothing comes for a while, and goes on with all of it',
+    level: 'MUST',
+    promise: 'faults',
+    needs: ['fault:stall', 'attach'],
+    async run(t) {
+      const handle = await t.sandbox();
+      const { command, reading } = await startPuppet(t, handle);
+      await say(command, 'before ');
+      await reading.shows('before ');
+      const heal = await t.inject('stall');
+      const saying = say(command, 'and after');
+      saying.catch(() => {});
+      const closing = command.closeStdin();
+      closing.catch(() => {});
+      let ended = false;
+      void reading.ended.then(() => (ended = true));
+      const abort = new AbortController();
+      const pending = t.adapter.get(handle, { signal: abort.signal }).catch(() => {});
+      setTimeout(() => abort.abort(), t.ms(300));
+      await pending;
+      expectEqual('ended meanwhile', ended, false);
+      await heal();
+      expectEqual('exit', await reading.exit(), { exitCode: 0 });
+      expectBytes('the output', reading.stdout, 'before and after');
+    },
+  },
+];
