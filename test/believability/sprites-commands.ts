@@ -2,7 +2,7 @@ import { deepStrictEqual, match, ok, rejects, strictEqual } from 'node:assert/st
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import type { Check } from './check.js';
-import type { SpritesBench } from './sprites.js';
+import type { SpritesBench } from './sprites-bench.js';
 import type { SdkCommand } from './sprites-sdk.js';
 
 /** Everything a stream gives up to its end. */

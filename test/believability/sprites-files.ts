@@ -1,6 +1,6 @@
 import { deepStrictEqual, rejects, strictEqual } from 'node:assert/strict';
 import type { Check } from './check.js';
-import type { SpritesBench } from './sprites.js';
+import type { SpritesBench } from './sprites-bench.js';
 
 export function fileChecks({ sprite }: SpritesBench): readonly Check[] {
   const files = sprite.filesystem('/home/sprite');

@@ -1,6 +1,6 @@
 import { deepStrictEqual, match, rejects, strictEqual } from 'node:assert/strict';
 import type { Check } from './check.js';
-import type { SpritesBench } from './sprites.js';
+import type { SpritesBench } from './sprites-bench.js';
 
 export function managementChecks({ client, emulator }: SpritesBench): readonly Check[] {
   return [

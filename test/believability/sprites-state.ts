@@ -1,6 +1,6 @@
 import { deepStrictEqual, ok, rejects, strictEqual } from 'node:assert/strict';
 import type { Check } from './check.js';
-import type { SpritesBench } from './sprites.js';
+import type { SpritesBench } from './sprites-bench.js';
 import type { Stream, StreamLine } from './sprites-sdk.js';
 
 async function typesOf(stream: Stream<StreamLine>): Promise<string[]> {

@@ -8,15 +8,7 @@ import { commandChecks } from './sprites-commands.js';
 import { fileChecks } from './sprites-files.js';
 import { managementChecks } from './sprites-management.js';
 import { stateChecks } from './sprites-state.js';
-import type { SdkClient, SdkSprite, SpritesSdk } from './sprites-sdk.js';
-
-/** What the checks share. */
-export interface SpritesBench {
-  readonly emulator: SpritesEmulator;
-  readonly client: SdkClient;
-  /** One that exists. */
-  readonly sprite: SdkSprite;
-}
+import type { SpritesSdk } from './sprites-sdk.js';
 
 export async function subject(modules: string): Promise<Subject> {
   const entry = pathToFileURL(join(modules, '@fly/sprites/dist/index.js')).href;

@@ -1,6 +1,12 @@
 import { createServer, request as requestTo, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Sprite } from './sprite.js';
+
+/** What the public URL of a sprite needs of it. */
+export interface PublicHost {
+  readonly settings: { readonly token: string };
+  readonly urlSettings: { readonly auth: string };
+  readonly power: { use(): Promise<() => void> };
+}
 
 /** The public URL of one sprite, over HTTP: requests wake it and go to a port of this machine. No WebSockets. */
 export class PublicUrl {
@@ -9,7 +15,7 @@ export class PublicUrl {
   private constructor(private readonly server: Server) {}
 
   /** @param port where the program of the sprite listens */
-  static async start(sprite: Sprite, port: number): Promise<PublicUrl> {
+  static async start(sprite: PublicHost, port: number): Promise<PublicUrl> {
     const server = createServer((request, response) => void pass(sprite, port, request, response));
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -31,7 +37,12 @@ export class PublicUrl {
   }
 }
 
-async function pass(sprite: Sprite, port: number, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function pass(
+  sprite: PublicHost,
+  port: number,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const { token } = sprite.settings;
   if (sprite.urlSettings.auth !== 'public' && request.headers.authorization !== `Bearer ${token}`) {
     response.writeHead(401, { 'content-type': 'text/plain' }).end('authentication required\n');

@@ -1,13 +1,24 @@
 import { SandboxError, type Exit } from '#libs/contract/core';
 import type { ProcessSpec } from '../kit/emulated-process.js';
 import type { Processes } from '../kit/processes.js';
+import type { SandboxDisk } from '../kit/sandbox-disk.js';
+import type { Timers } from '../kit/timers.js';
 import { execDirectory, execEnvironment, SEARCH_PATH } from './exec-environment.js';
 import type { ExecRequest } from './exec-request.js';
+import type { SpritesSettings } from './options.js';
 import { Session, type SessionClient } from './session.js';
-import type { Sprite } from './sprite.js';
 
 /** Ended sessions whose ids are still known. */
 const MOST_ENDED = 1_000;
+
+/** What the commands of a sprite need of it. */
+export interface SessionsHost {
+  readonly disk: SandboxDisk;
+  readonly settings: SpritesSettings;
+  readonly timers: Timers;
+  readonly power: { touch(): void };
+  readonly environment: Readonly<Record<string, string>> | undefined;
+}
 
 /** The commands of one sprite. */
 export class Sessions {
@@ -16,7 +27,7 @@ export class Sessions {
   readonly #clients = new Set<SessionClient>();
 
   constructor(
-    private readonly sprite: Sprite,
+    private readonly host: SessionsHost,
     private readonly processes: Processes,
   ) {}
 
@@ -35,7 +46,7 @@ export class Sessions {
 
   /** The process runs when this resolves. */
   async start(request: ExecRequest): Promise<Session | { readonly failed: Exit }> {
-    const { disk, settings, timers, power } = this.sprite;
+    const { disk, settings, timers, power } = this.host;
     const directory = await execDirectory(request, disk, settings.alternatives);
     const cmd = request.path ?? request.argv[0]!;
     if (directory === undefined) return failure(`chdir ${request.dir}: no such file or directory`);
@@ -43,7 +54,7 @@ export class Sessions {
       cmd: cmd.startsWith('/home/sprite/') ? disk.locate(cmd) : cmd,
       args: request.argv.slice(1),
       directory,
-      env: execEnvironment(request, disk, this.sprite.environment, settings.alternatives),
+      env: execEnvironment(request, disk, this.host.environment, settings.alternatives),
       searchPath: SEARCH_PATH,
       stdin: request.stdin,
       ...(request.tty && { terminal: { cols: request.cols, rows: request.rows } }),
