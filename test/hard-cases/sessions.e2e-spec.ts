@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { SandboxCommand, SandboxError, SandboxHandle } from '#libs/contract';
 import { JournalReader, LocalKeeper } from '#libs/process';
@@ -33,7 +35,7 @@ afterAll(async () => {
 
 describe('an exit while reading is paused', () => {
   const LIMITS = { segmentBytes: 64 * 1024, journalBytes: 256 * 1024 };
-  /** More than the journal takes, and no more beyond it than a pipe holds: the process can end without being read. */
+  /** More than the journal takes; the last of it fits into the pipe, so that the process ends without being read. */
   const BYTES = 300_000;
 
   /** Nothing else happens in this process meanwhile. */
@@ -46,27 +48,37 @@ describe('an exit while reading is paused', () => {
     const directory = await tempDir('paused');
     const keeper = await LocalKeeper.open({ root: directory.path, limits: LIMITS });
     await keeper.create('box');
-    let blocked = 0;
+    const blocked = { before: false, after: false };
+    let isOver = false;
     const ended = new Promise<void>((resolve) => {
       keeper.onTail(({ offsets, ended: end }) => {
-        if (end) resolve();
-        else if (offsets.stdout >= 200_000 && blocked < 3) {
-          // Reading is paused or about to be; the exit comes while nothing is looked at.
-          blocked += 1;
+        isOver ||= end !== undefined;
+        if (isOver) resolve();
+        // Reading is paused here; the process ends while nothing is looked at.
+        else if (offsets.stdout >= LIMITS.journalBytes && !blocked.before) {
+          blocked.before = true;
+          writeFileSync(join(directory.path, 'box', 'go'), '');
           block(400);
         }
       });
     });
-    const script = `head -c ${BYTES} /dev/zero | tr '\\0' a; exit 7`;
+    /** Between the exit, which makes it read on, and the next look at the pipe. */
+    const watch = (): void => {
+      if (isOver) return;
+      if (keeper.stats().running > 0) return void setImmediate(watch);
+      blocked.after = true;
+      block(400);
+    };
+    const print = (bytes: number) => `head -c ${bytes} /dev/zero | tr '\\0' a`;
+    const first = BYTES - 30_000;
+    const script = `${print(first)}; until [ -e go ]; do sleep 0.01; done; ${print(BYTES - first)}; exit 7`;
     const { id } = await keeper.start({ sandbox: 'box', cmd: 'sh', args: ['-c', script], env: [] });
     keeper.reach('box', id, 'hold');
+    watch();
     await settles('the end', ended, 20_000);
     const view = await keeper.journal('box', id);
-    expect([view.ended, view.offsets, blocked > 0]).toEqual([
-      { exit: { exitCode: 7 } },
-      { stdout: BYTES, stderr: 0 },
-      true,
-    ]);
+    expect([view.ended, view.offsets]).toEqual([{ exit: { exitCode: 7 } }, { stdout: BYTES, stderr: 0 }]);
+    expect(blocked).toEqual({ before: true, after: true });
     const reader = await JournalReader.open(view, 'oldest');
     let bytes = 0;
     for (;;) {
