@@ -45,7 +45,7 @@ type Handler = (body: unknown, requestId: number) => Handled | Promise<Handled>;
 
 /**
  * A daemon whose machine is in memory, for tests of hosts and of whoever uses a runner. It speaks version 1 of the wire
- * protocol over sockets in memory or over real ones, plays commands from the words that {@link FakeAdapter} knows, and
+ * protocol over sockets in memory or over real ones, runs the programs and words that {@link FakeAdapter} knows, and
  * keeps its sessions while no socket is there.
  *
  * ```ts

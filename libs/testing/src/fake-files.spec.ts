@@ -11,14 +11,14 @@ function files() {
 describe('symlinks', () => {
   test('are followed by what reads, writes and lists, and told by what looks at them', () => {
     const { all, own } = files();
-    own.write('data/a', 'one', 0o600);
+    own.write('data/a', 'one', 0o666);
     own.symlink('data', 'link');
     own.symlink('../app/link/a', '/srv/x/b');
     own.symlink('/srv/app/link/a', '/srv/x/c');
     expect(own.read('../x/b').toString()).toBe('one');
     expect(own.read('../x/c').toString()).toBe('one');
     own.write('/srv/x/c', 'two');
-    expect([own.read('data/a').toString(), own.stat('data/a').mode]).toEqual(['two', 0o600]);
+    expect([own.read('data/a').toString(), own.stat('data/a').mode]).toEqual(['two', 0o666]);
     expect(own.list('link')).toEqual(['a']);
     expect(own.list()).toEqual(['data', 'link']);
     expect(all.stat('/srv/app/link')).toEqual({ type: 'symlink', size: 4, mode: 0o777, modifiedAt: new Date(0) });
