@@ -104,6 +104,14 @@ describe('requests', () => {
   });
 });
 
+describe('a handler that fails', () => {
+  test('before its answer is a 500', async () => {
+    server.route('GET', '/broken', async () => await Promise.reject(new Error('no')));
+    const response = await fetch(`${server.url}/broken`);
+    expect([response.status, await response.json()]).toEqual([500, { error: 'emulator: Error: no' }]);
+  });
+});
+
 describe('faults of requests', () => {
   test('an answer in the place of the effect', async () => {
     const fault = server.faults.add({ path: '/things/:name', answer: { status: 503, html: '<h1>no</h1>' } });
@@ -201,6 +209,16 @@ describe('WebSockets', () => {
     server.faults.add({ upgrade: true, effect, answer: { status: 502, html: 'bad gateway' } });
     expect(await talk([])).toEqual({ received: [], end: 'HTTP 502' });
     expect(effects).toEqual(expected);
+  });
+
+  test('a handshake that is refused late, and one that is reset', async () => {
+    server.faults.add({ upgrade: true, delayMs: 60, answer: { status: 503 } });
+    const before = performance.now();
+    expect(await talk([])).toEqual({ received: [], end: 'HTTP 503' });
+    expect(performance.now() - before).toBeGreaterThan(55);
+    server.faults.add({ upgrade: true, reset: true });
+    expect(await talk([])).toEqual({ received: [], end: 1006 });
+    expect(effects).toEqual([]);
   });
 
   test('an upgrade where no route is', async () => {

@@ -6,9 +6,9 @@ import { Refusal, type Answer } from './answer.js';
 import { callOf, type Call, type WritableCall } from './call.js';
 import { CallLog } from './call-log.js';
 import { Exchange } from './exchange.js';
-import type { FaultEffect } from './fault.js';
 import { Faults } from './faults.js';
 import { HttpOutput, NoOutput } from './output.js';
+import { pause } from './pause.js';
 import { Routes, type Handler, type UpgradeHandler } from './routes.js';
 import { Upgrade, UpgradeAbandoned, type RawUpgrade } from './upgrade.js';
 
@@ -129,6 +129,7 @@ export class EmulatorServer {
       if (!hidden) return;
     }
     if (fault.reset) {
+      await pause(fault.delayMs ?? 0, this.closing);
       delete call.status;
       request.socket.resetAndDestroy();
       return;
@@ -146,7 +147,10 @@ export class EmulatorServer {
     } catch (error) {
       // A client that went away in the middle of its body.
       if (this.closing.aborted || (request.destroyed && !request.complete)) return;
-      if (exchange.answered) throw error;
+      if (exchange.answered) {
+        exchange.cut();
+        throw error;
+      }
       const own = { status: 500, json: { error: `emulator: ${String(error)}` } };
       await exchange.reply(error instanceof Refusal ? error.answer : own);
     }
@@ -159,8 +163,7 @@ export class EmulatorServer {
     const found = this.#routes.findUpgrade(call.path);
     const upgrade = new Upgrade(call, found?.params ?? {}, raw, this.#sockets, fault, this.closing);
     try {
-      if (fault.effect !== 'applied') refuseEarly(upgrade, fault);
-      if (upgrade.settled) return;
+      if (fault.effect !== 'applied') await upgrade.fail();
       await this.#pass(call, raw.request);
       if (!found) throw new Refusal(this.#notFound(call));
       await found.handler(upgrade);
@@ -180,9 +183,4 @@ export class EmulatorServer {
   #notFound(call: Call): Answer {
     return this.options.notFound?.(call) ?? { status: 404, json: { error: 'not found' } };
   }
-}
-
-function refuseEarly(upgrade: Upgrade, { reset, answer }: FaultEffect): void {
-  if (reset) upgrade.reset();
-  else if (answer) upgrade.refuse(answer);
 }

@@ -22,7 +22,7 @@ test.each([
   ['/tmp/', '/tmp'],
   ['/', ''],
 ])('%s of the sandbox lies below its directory', (path, below) => {
-  expect(disk.locate(path)).toBe(disk.directory + (below === '' ? '/' : below));
+  expect(disk.locate(path)).toBe(disk.directory + below);
 });
 
 test('a path that a command made from HOME is understood', () => {
@@ -43,6 +43,19 @@ test('a symlink within the sandbox is followed', async () => {
 test.each([['/etc'], ['../../../..'], ['/']])('a symlink to %s leads to nothing', async (target) => {
   symlinkSync(target, join(disk.home, 'out'));
   await expect(disk.resolve('/home/user/out/passwd')).rejects.toMatchObject({ code: 'ENOENT' });
+});
+
+test.each([['/etc/none-such'], ['../../../../../none-such'], ['out']])(
+  'a symlink to %s, which is not there, leads to nothing',
+  async (target) => {
+    symlinkSync(target, join(disk.home, 'out'));
+    await expect(disk.resolve('/home/user/out')).rejects.toMatchObject({ code: expect.stringMatching(/ENOENT|ELOOP/) });
+  },
+);
+
+test('a symlink to what is not there yet, within the sandbox, is followed', async () => {
+  symlinkSync('new', join(disk.home, 'link'));
+  expect(await disk.resolve('/home/user/link')).toBe(join(disk.home, 'new'));
 });
 
 test('the link itself can be named', async () => {

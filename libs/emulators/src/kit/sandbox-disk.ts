@@ -1,6 +1,9 @@
 import { mkdirSync } from 'node:fs';
-import { realpath } from 'node:fs/promises';
-import { dirname, isAbsolute, join, normalize, resolve } from 'node:path';
+import { readlink, realpath } from 'node:fs/promises';
+import { basename, dirname, isAbsolute, join, normalize, resolve } from 'node:path';
+
+/** More symlinks on one way than this are a loop, as Linux has it. */
+const MOST_HOPS = 40;
 
 /** Thrown for a path that a symlink leads out of the sandbox: there is nothing there, as far as the sandbox goes. */
 export class OutsideSandbox extends Error {
@@ -47,6 +50,7 @@ export class SandboxDisk {
   locate(path: string, from = this.homeName): string {
     const absolute = isAbsolute(path) ? normalize(path) : resolve(isAbsolute(from) ? from : '/', path);
     const trimmed = absolute.length > 1 && absolute.endsWith('/') ? absolute.slice(0, -1) : absolute;
+    if (trimmed === '/') return this.directory;
     return this.#holds(trimmed) ? trimmed : join(this.directory, trimmed);
   }
 
@@ -64,11 +68,11 @@ export class SandboxDisk {
   async resolve(path: string, from?: string, follow = true): Promise<string> {
     const located = this.locate(path, from);
     if (located === this.directory) return located;
-    if (!follow) return join(await this.#real(dirname(located)), located.slice(dirname(located).length + 1));
+    if (!follow) return join(await this.#real(dirname(located)), basename(located));
     return await this.#real(located);
   }
 
-  async #real(path: string): Promise<string> {
+  async #real(path: string, hops = 0): Promise<string> {
     const missing: string[] = [];
     for (let at = path; ; at = dirname(at)) {
       try {
@@ -77,9 +81,18 @@ export class SandboxDisk {
         return join(real, ...missing);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || error instanceof OutsideSandbox) throw error;
-        missing.unshift(at.slice(dirname(at).length + 1));
+        const target = await readlink(at).catch(() => undefined);
+        if (target !== undefined) return await this.#beyond(at, target, missing, hops);
+        missing.unshift(basename(at));
       }
     }
+  }
+
+  /** A symlink to what is not there: to open it would make its target, wherever that lies. */
+  async #beyond(link: string, target: string, missing: readonly string[], hops: number): Promise<string> {
+    if (hops === MOST_HOPS) throw new OutsideSandbox(`${link} leads in a circle`);
+    const from = await this.#real(dirname(link));
+    return await this.#real(join(resolve(from, target), ...missing), hops + 1);
   }
 
   #holds(path: string): boolean {

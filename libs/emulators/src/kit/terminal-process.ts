@@ -1,5 +1,6 @@
 import { closeSync, constants, openSync } from 'node:fs';
 import { constants as osConstants } from 'node:os';
+import type { Writable } from 'node:stream';
 import type { IPty } from '@lydell/node-pty';
 import type { Exit } from '#libs/contract/core';
 import { ProcessGroup, stopProcesses } from '#libs/process';
@@ -57,7 +58,11 @@ export class TerminalProcess implements EmulatedProcess {
   }
 
   async write(data: Uint8Array): Promise<void> {
-    if (!this.#exit) this.#pty.write(Buffer.from(data) as unknown as string);
+    if (this.#exit) return;
+    // The package's own `write` does not tell when the terminal took the bytes.
+    const { _socket: socket } = this.#pty as unknown as { readonly _socket: Writable };
+    const taken = new Promise<void>((resolve) => socket.write(data, () => resolve()));
+    await Promise.race([taken, this.leaderExit]);
   }
 
   async closeStdin(): Promise<void> {}

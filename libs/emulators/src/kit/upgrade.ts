@@ -40,10 +40,6 @@ export class Upgrade {
     return this.raw.request.headers;
   }
 
-  get settled(): boolean {
-    return this.#settled;
-  }
-
   /**
    * Completes the handshake.
    *
@@ -51,11 +47,7 @@ export class Upgrade {
    */
   async accept(headers: Readonly<Record<string, string>> = {}): Promise<Channel> {
     if (this.fault.delayMs !== undefined) await pause(this.fault.delayMs, this.closing);
-    if (this.fault.reset || this.fault.answer) {
-      if (this.fault.reset) this.reset();
-      else this.refuse(this.fault.answer!);
-      throw new UpgradeAbandoned('a fault took the place of the handshake');
-    }
+    await this.fail(0);
     const { request, socket, head } = this.raw;
     if (socket.destroyed) throw new UpgradeAbandoned('the client went away');
     this.#settled = true;
@@ -70,6 +62,19 @@ export class Upgrade {
       });
       this.sockets.off('headers', addHeaders);
     });
+  }
+
+  /**
+   * Lets a fault take the place of the handshake, if there is one.
+   *
+   * @throws {UpgradeAbandoned} it did
+   */
+  async fail(delayMs = this.fault.delayMs ?? 0): Promise<void> {
+    if (!this.fault.reset && !this.fault.answer) return;
+    await pause(delayMs, this.closing);
+    if (this.fault.reset) this.reset();
+    else this.refuse(this.fault.answer!);
+    throw new UpgradeAbandoned('a fault took the place of the handshake');
   }
 
   /** A plain HTTP answer in the place of the WebSocket. */

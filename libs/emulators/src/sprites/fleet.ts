@@ -79,7 +79,7 @@ export class Fleet {
 
   #admit(): void {
     const limit = this.settings.runningLimit ?? Infinity;
-    const running = this.all.filter((sprite) => sprite.power.status === 'running').length;
+    const running = this.all.filter((sprite) => sprite.power.up).length;
     if (running < limit) return;
     throw limitReached({
       error: 'concurrent_sprite_limit_exceeded',

@@ -8,6 +8,7 @@ export async function deleteFile(call: FsCall): Promise<void> {
   const path = call.path();
   await onPath(path, async () => {
     const target = await call.locate(path, false);
+    if (target === call.sprite.disk.directory) throw fsFailure('EPERM', path);
     if (!(await lstat(target)).isDirectory()) await unlink(target);
     else if (call.flag('recursive')) await removeTree(target);
     else await rmdir(target);

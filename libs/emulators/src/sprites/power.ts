@@ -45,9 +45,14 @@ export class Power {
     return this.#status;
   }
 
+  /** Whether it runs or is on the way there. */
+  get up(): boolean {
+    return this.#status === 'running' || this.#users > 0;
+  }
+
   /** Wakes it and keeps it running until what is returned is called. @throws {Refusal} 429 */
   async use(): Promise<() => void> {
-    if (this.#status !== 'running') this.events.admit();
+    if (!this.up) this.events.admit();
     this.#users += 1;
     let used = true;
     const leave = () => {

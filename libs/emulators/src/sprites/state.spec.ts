@@ -116,6 +116,7 @@ describe('files', () => {
     ['GET', '/fs/read?path=/f/x', 400, 'ENOTDIR'],
     ['PUT', '/fs/write?path=/f&mode=999', 400, 'EINVAL'],
     ['DELETE', '/fs/delete?path=/home', 400, 'ENOTEMPTY'],
+    ['DELETE', '/fs/delete?path=/&recursive=true', 400, 'EPERM'],
     ['GET', '/fs/list?path=/none', 404, 'ENOENT'],
     ['GET', '/fs/read?path=/out/passwd', 404, 'ENOENT'],
   ])('%s %s is a %d with %s', async (method, path, status, code) => {
