@@ -280,6 +280,23 @@ describe.each<[string, Adapter]>([
     await expect(refused).resolves.toMatchObject({ status: 503 });
   });
 
+  test('refuses with 503 a dial that comes when WebSockets are closed and HTTP is not yet', async () => {
+    const app = await startApp(moduleWith({ tokens: `${ID}:${TOKEN}` }), Adapter);
+    const server = app.getHttpServer() as Server;
+    const accepted = once(server, 'connection');
+    const socket = connect(port(app), '127.0.0.1');
+    await accepted;
+    const closed = app.close();
+    while (server.listening) await new Promise((resolve) => setImmediate(resolve));
+    const head = `Host: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nAuthorization: Bearer ${TOKEN}`;
+    const key = `Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${Buffer.alloc(16).toString('base64')}`;
+    socket.write(`GET ${PATH}?name=box HTTP/1.1\r\n${head}\r\n${key}\r\n\r\n`);
+    let answer = '';
+    for await (const data of socket) answer += String(data);
+    expect(answer.split('\r\n')[0]).toBe('HTTP/1.1 503 Service Unavailable');
+    await closed;
+  });
+
   test('cuts off a peer that does not answer the closing frame', async () => {
     const { app, host, gateway } = await startScripted();
     const socket = connect(port(app), '127.0.0.1');

@@ -1,5 +1,6 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import { Inject, Injectable, Logger, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
 import { WebSocketGateway, type OnGatewayConnection, type OnGatewayInit } from '@nestjs/websockets';
 import {
   CLOSE,
@@ -10,6 +11,7 @@ import {
   type WebSocketLike,
 } from '#libs/protocol';
 import { dialQuery } from './dial-query.js';
+import { refuseLateUpgrades } from './late-upgrades.js';
 import { RunnerAuthenticator } from './runner-authenticator.js';
 import { RunnerHost } from './runner-host.js';
 import { loadOf, type RunnerGatewayStats, type RunnerStatsSource } from './runner-stats.js';
@@ -24,6 +26,7 @@ const REGISTRY_WITHIN_MS = 5_000;
 export interface UpgradeServer {
   handleUpgrade: unknown;
   readonly options: { verifyClient?: (info: { req: IncomingMessage }, answer: UpgradeAnswer) => void };
+  once(event: 'close', listener: () => void): unknown;
 }
 
 /**
@@ -46,6 +49,7 @@ export class RunnerGateway
     authenticator: RunnerAuthenticator,
     private readonly settings: RunnerSettings,
     @Inject(RUNNER_LIMITS) private readonly limits: ProtocolLimits,
+    private readonly http: HttpAdapterHost,
   ) {
     this.#guard = new UpgradeGuard(authenticator, settings.maxPendingAuthentications);
   }
@@ -55,6 +59,7 @@ export class RunnerGateway
     this.#isForeign = typeof server.handleUpgrade !== 'function';
     if (this.#isForeign) return;
     server.options.verifyClient = (info, answer) => this.#guard.verify(info.req, answer);
+    server.once('close', () => refuseLateUpgrades(this.http.httpAdapter.getHttpServer() as Server));
   }
 
   /** @throws {Error} when the application's WebSocket adapter is for another protocol, such as that of socket.io */
