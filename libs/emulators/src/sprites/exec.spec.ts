@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
@@ -230,15 +230,21 @@ describe('a command without a terminal', () => {
 
   test('a process waits for a client that does not read, and nothing is lost', async () => {
     await start();
-    const client = exec('head -c 30000000 /dev/zero; touch done');
+    const client = exec('for i in $(seq 1 100); do head -c 1000000 /dev/zero; echo $i >"$HOME/progress"; done');
     await client.until(({ log }) => log.length > 2);
     client.socket.pause();
-    const done = join(emulator.sprite('a')!.home, 'done');
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(() => readFileSync(done)).toThrow('ENOENT');
+    const progress = join(emulator.sprite('a')!.home, 'progress');
+    const megabytes = async () => Number(await readFile(progress, 'utf8').catch(() => '0'));
+    let before: number;
+    do {
+      before = await megabytes();
+      await new Promise((resolve) => setTimeout(resolve, 700));
+    } while (before !== (await megabytes()));
+    // What stands between the two: queues of 1 MiB and the buffers of the connection.
+    expect(before).toBeLessThan(30);
     client.socket.resume();
     await client.ended();
-    expect([client.stdout.length, client.exit]).toEqual([30_000_000, 0]);
+    expect([client.stdout.length, client.exit]).toEqual([100_000_000, 0]);
   });
 });
 
@@ -309,6 +315,20 @@ describe('sessions', () => {
     await start();
     const client = await open('/a/exec/999999', []).ended();
     expect(client.refused).toEqual({ status: 404, body: '{"error":"session not found: 999999"}' });
+  });
+
+  test('a client that attached without stdin is not heard', async () => {
+    await start();
+    const first = exec('read -r line; echo $line', STDIN);
+    await first.until(({ log }) => log.length > 0);
+    const second = open(`/a/exec/${first.session}`, [['stdin', 'false']]);
+    await second.until(({ log }) => log.length > 0);
+    second.stdin('second\n');
+    const heard = new Promise((resolve) => second.socket.once('pong', resolve));
+    second.socket.ping();
+    await heard;
+    first.stdin('first\n');
+    expect((await second.ended()).stdout).toBe('first\n');
   });
 
   test('the wrong query starts a new command', async () => {
