@@ -1,4 +1,5 @@
 import { FakeAdapter, type FakeAdapterOptions } from '#libs/testing';
+import { fakeFaults } from './fake-faults.js';
 import { fakePrograms, fakeWords } from './fake-words.js';
 import type { ConformanceSubject } from '#libs/conformance';
 import type { Target } from './target.js';
@@ -12,6 +13,7 @@ export function fakeSubject(adapter: FakeAdapter): ConformanceSubject {
     adapter,
     words: fakeWords,
     newName: () => `sandbox-${++names}`,
+    faults: fakeFaults(adapter),
     insight: {
       egress: (handle) => Promise.resolve(adapter.policy(handle.name)?.allow),
     },

@@ -1,7 +1,3 @@
-import type { INestApplicationContext } from '@nestjs/common';
-import type { EventEmitter } from 'node:events';
-import { RunnerWsAdapter } from '../../../src/runner/index.js';
-
 /** One frame of version 1, either way. */
 export interface WireFrame {
   readonly id?: number;
@@ -31,14 +27,22 @@ export interface Wire {
   close(): void;
 }
 
-interface Client extends EventEmitter {
-  send(data: string, ...rest: unknown[]): void;
-  close(code: number, reason: string): void;
-  terminate(): void;
+/** One socket, in the hands of whoever taps it. */
+export interface TappedSocket extends Wire {
+  /** Hands a frame to the platform. */
+  deliver(text: string): void;
+}
+
+/** What passes through a tap. */
+export interface Tap {
+  /** Whether a request goes on to the daemon. */
+  sends(text: string): boolean;
+  /** A frame has come from the daemon. */
+  arrives(text: string): void;
 }
 
 /**
- * Stands between the sockets of daemons and the platform, in the platform's process. Without a fault every frame passes
+ * Stands between the sockets of daemons and the platform, on the platform's side. Without a fault every frame passes
  * untouched, and requests are counted.
  */
 export class RunnerWire {
@@ -47,19 +51,6 @@ export class RunnerWire {
   /** One at a time. */
   fault: WireFault | undefined;
   #stalled: (() => void)[] | undefined;
-
-  /** The adapter of WebSockets for the application whose runners are to be watched. */
-  adapter(app: INestApplicationContext): RunnerWsAdapter {
-    const tap = (client: Client): void => this.#tap(client);
-    return new (class extends RunnerWsAdapter {
-      override bindClientConnect(server: unknown, callback: (...args: unknown[]) => void): void {
-        super.bindClientConnect(server, (client: Client, ...rest: unknown[]) => {
-          tap(client);
-          callback(client, ...rest);
-        });
-      }
-    })(app);
-  }
 
   /** Nothing arrives until what this gives is called; then everything does, in order. */
   stall(): () => void {
@@ -71,39 +62,33 @@ export class RunnerWire {
     };
   }
 
-  #tap(client: Client): void {
-    const send = client.send.bind(client);
-    const emit = client.emit.bind(client);
+  /** Watches one socket until it is cut or closed through here. */
+  tap(socket: TappedSocket): Tap {
     let dead = false;
     const end = (how: () => void): void => {
       dead = true;
       how();
     };
-    const wire: Wire = {
-      cut: () => end(() => client.terminate()),
-      close: () => end(() => client.close(1001, 'the test closes')),
-    };
-    const arrive = (text: string | Buffer, ...rest: unknown[]): void => {
-      const pass = (): void => {
-        if (!dead) emit('message', Buffer.from(text), ...rest);
+    const wire: Wire = { cut: () => end(() => socket.cut()), close: () => end(() => socket.close()) };
+    const arrive = (text: string): void => {
+      const deliver = (): void => {
+        if (!dead) socket.deliver(text);
       };
-      if (this.#stalled) this.#stalled.push(pass);
-      else pass();
+      if (this.#stalled) this.#stalled.push(deliver);
+      else deliver();
     };
-    client.send = (data, ...rest) => {
-      this.requests += 1;
-      const answer = this.fault?.request && this.fault.request(JSON.parse(data) as WireFrame, wire);
-      if (answer) setImmediate(() => arrive(JSON.stringify(answer), false));
-      else send(data, ...rest);
-    };
-    client.emit = (event: string | symbol, ...args: unknown[]): boolean => {
-      if (event !== 'message') return emit(event, ...args);
-      if (dead) return true;
-      const [data, ...rest] = args as [Buffer];
-      const instead = this.fault?.arriving && this.fault.arriving(JSON.parse(data.toString()) as WireFrame, wire);
-      if (instead) for (const frame of instead) arrive(JSON.stringify(frame), ...rest);
-      else arrive(data, ...rest);
-      return true;
+    return {
+      sends: (text) => {
+        this.requests += 1;
+        const answer = this.fault?.request && this.fault.request(JSON.parse(text) as WireFrame, wire);
+        if (answer) setImmediate(() => arrive(JSON.stringify(answer)));
+        return answer === undefined;
+      },
+      arrives: (text) => {
+        if (dead) return;
+        const instead = this.fault?.arriving && this.fault.arriving(JSON.parse(text) as WireFrame, wire);
+        for (const one of instead?.map((frame) => JSON.stringify(frame)) ?? [text]) arrive(one);
+      },
     };
   }
 }

@@ -1,16 +1,16 @@
 import { readdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
-import { shellWords, type Heal, type SubjectFaults, type SubjectInsight } from '#libs/conformance';
+import { shellWords, type Heal, type SubjectInsight } from '#libs/conformance';
 import { processTable } from '#libs/process';
 import { RunnerAdapter, runnerSandboxName } from '../../../src/runner/index.js';
 import { DaemonProcess } from '../../support/daemon-process.js';
 import { TestApp } from '../../support/nest-app.js';
 import { OTHER_RUNNER_ID, OTHER_RUNNER_TOKEN, RUNNER_ID } from '../../support/runners.js';
 import { ScriptedDaemon } from '../../support/scripted-daemon.js';
-import { until } from '../../support/until.js';
-import { closingBeforeExit, cutting, losingReply, refusing, repeating, trailing } from './runner-faults.js';
-import { RunnerWire, type WireFault } from './runner-wire.js';
+import { RunnerWire } from './runner-wire.js';
+import { tappedWsAdapter } from './tapped-ws.js';
 import type { Target } from './target.js';
+import { wireFaults } from './wire-faults.js';
 
 /** The daemon waits up to 30 s before it dials again, by lot; drawn like this it does not wait. */
 const DIAL_AGAIN_AT_ONCE = { NODE_OPTIONS: '--import=data:text/javascript,Math.random=()=>2' };
@@ -18,7 +18,7 @@ const DIAL_AGAIN_AT_ONCE = { NODE_OPTIONS: '--import=data:text/javascript,Math.r
 /** The real daemon as a process of its own, over a real socket, served by a Nest application. */
 export async function openRunner(): Promise<Target> {
   const wire = new RunnerWire();
-  const app = await TestApp.start({ wsAdapter: (nest) => wire.adapter(nest) });
+  const app = await TestApp.start({ wsAdapter: (nest) => tappedWsAdapter(nest, wire) });
   const daemon = await DaemonProcess.launch({ url: app.url, env: DIAL_AGAIN_AT_ONCE });
   const close = async (): Promise<void> => {
     await daemon.dispose();
@@ -36,37 +36,10 @@ export async function openRunner(): Promise<Target> {
       adapter: new RunnerAdapter(app.host),
       words: shellWords,
       newName: () => runnerSandboxName(RUNNER_ID),
-      faults: faultsOf(app, wire),
+      faults: { ...wireFaults(app.host, RUNNER_ID, wire), failPage: () => otherRunner(app) },
       insight: insightOf(app, wire, daemon.root),
     },
     [Symbol.asyncDispose]: close,
-  };
-}
-
-function faultsOf(app: TestApp, wire: RunnerWire): SubjectFaults {
-  /** Heals once the daemon has dialled again, if the fault cost it its connection. */
-  const arm = async (make: (struck: () => void) => WireFault): Promise<Heal> => {
-    const before = await app.host.whereis(RUNNER_ID);
-    let hasStruck = false;
-    wire.fault = make(() => (hasStruck = true));
-    return async () => {
-      wire.fault = undefined;
-      if (!hasStruck) return;
-      await until('the daemon has dialled again', async () => {
-        const link = await app.host.whereis(RUNNER_ID);
-        return link !== undefined && link !== before;
-      });
-    };
-  };
-  return {
-    cutAfter: (bytes) => arm((struck) => cutting(bytes, struck)),
-    closeBeforeExit: () => arm(closingBeforeExit),
-    repeatFrames: () => arm(repeating),
-    lateFrames: () => arm(trailing),
-    failBefore: (operation) => arm(() => refusing(operation)),
-    failAfter: (operation) => arm((struck) => losingReply(operation, struck)),
-    failPage: () => otherRunner(app),
-    stall: () => wire.stall(),
   };
 }
 

@@ -13,7 +13,7 @@ export const attachAtOnceCases: readonly ConformanceCase[] = [
     async run(t) {
       const handle = await t.sandbox();
       const both = t.tells.stderrApart;
-      const last = t.volume(60_000);
+      const last = t.volume(12_000);
       const expected = countOutput(last, both);
       const total = expected.stdout.byteLength + expected.stderr.byteLength;
       const moments = Array.from({ length: 20 }, () => Math.floor(Math.random() * total)).toSorted((a, b) => a - b);
