@@ -6,6 +6,8 @@ export const HUNG_MS = 30_000;
 export const BACK_MS = 30_000;
 /** What counts as left behind has so long to go away. */
 export const SETTLE_MS = 15_000;
+/** The same of an application that was closed: less than its timers run. */
+export const CLOSE_SETTLE_MS = 3_000;
 /** For a process to end after it was asked to. */
 export const END_MS = 20_000;
 
@@ -22,4 +24,4 @@ export const PLATFORM_TIMES = {
 export const STOP_TIMEOUT_MS = 20_000;
 
 /** Daemons dial again so many times sooner than they would, so that a run has many links. */
-export const REDIAL_FACTOR = 30;
+export const REDIAL_FACTOR = 60;

@@ -54,10 +54,10 @@ export class Daemon {
     });
   }
 
-  /** Ends it and starts the next one. `ended` is called when it is about to end. */
-  restart(signal: 'SIGKILL' | 'SIGTERM', ended: () => void): Promise<void> {
+  /** Ends it and starts the next one. `ending` is called when it is about to end, what that returns when it has. */
+  restart(signal: 'SIGKILL' | 'SIGTERM', ending: () => () => void): Promise<void> {
     return this.inTurn(async () => {
-      ended();
+      const ended = ending();
       await this.end(signal);
       ended();
       this.start();
@@ -103,8 +103,11 @@ export class Daemon {
     const exit = once(child, 'exit');
     child.kill(signal);
     try {
-      const [code] = (await settles('a daemon', exit, END_MS)) as [number | null];
-      if (signal === 'SIGTERM' && code !== 0) complain(`daemon ${index} ended with ${code} when it was stopped`);
+      const [code, by] = (await settles('a daemon', exit, END_MS)) as [number | null, NodeJS.Signals | null];
+      // One that is still being loaded has no way yet to answer SIGTERM.
+      if (signal === 'SIGTERM' && code !== 0 && by !== signal) {
+        complain(`daemon ${index} ended with ${by ?? code} when it was stopped`);
+      }
     } catch {
       complain(`daemon ${index} did not end within ${END_MS} ms of ${signal}`);
       child.kill('SIGKILL');

@@ -7,6 +7,16 @@ interface Window {
   to: number;
 }
 
+/** How a daemon was ended: by SIGKILL, or by SIGTERM, so that it stopped what ran. */
+export type EndKind = 'killed' | 'stopped';
+
+interface End {
+  readonly daemon: number;
+  readonly how: EndKind;
+  readonly from: number;
+  to: number;
+}
+
 /** After its cause has gone and the runner is back, what a fault did may still be noticed for so long. */
 const SHADOW_MS = 3_000;
 /** Clocks of processes are read at different moments. */
@@ -15,7 +25,7 @@ const SLACK_MS = 100;
 /** What was done to whom and when, and when each daemon was online: what callers may have noticed. */
 export class FaultLog {
   private readonly windows: Window[] = [];
-  private readonly kills: { readonly daemon: number; readonly at: number }[] = [];
+  private readonly ends: End[] = [];
   private readonly presences: { readonly daemon: number | undefined; readonly at: number; readonly online: boolean }[] =
     [];
 
@@ -28,9 +38,11 @@ export class FaultLog {
     return () => void (window.to = this.now());
   }
 
-  /** The daemon was ended, and its sessions with it. */
-  killed(daemon: number): void {
-    this.kills.push({ daemon, at: this.now() });
+  /** The daemon is about to be ended, and its sessions with it. The returned function says that it has ended. */
+  ending(daemon: number, how: EndKind): () => void {
+    const end: End = { daemon, how, from: this.now(), to: Infinity };
+    this.ends.push(end);
+    return () => void (end.to = this.now());
   }
 
   presence(daemon: number | undefined, online: boolean, at = this.now()): void {
@@ -51,9 +63,13 @@ export class FaultLog {
     );
   }
 
-  /** Whether the daemon was ended after that moment, up to another one. */
-  killedBetween(daemon: number, from: number, to: number): boolean {
-    return this.kills.some((kill) => kill.daemon === daemon && kill.at >= from - SLACK_MS && kill.at <= to + SLACK_MS);
+  /** How often the daemon was ended between two moments. */
+  endsBetween(daemon: number, from: number, to: number): Readonly<Record<EndKind, number>> {
+    const ends = this.ends.filter(
+      (end) => end.daemon === daemon && end.to >= from - SLACK_MS && end.from <= to + SLACK_MS,
+    );
+    const killed = ends.filter(({ how }) => how === 'killed').length;
+    return { killed, stopped: ends.length - killed };
   }
 
   /** When nothing can be noticed of it any more. */

@@ -51,9 +51,9 @@ const LINK_FAULTS: Record<Exclude<FaultKind, 'kill_platform' | 'stop_platform'>,
 };
 
 /** Seconds between two faults of one daemon, on average. */
-const EVERY_SECONDS = 6;
+const EVERY_SECONDS = 4;
 /** Seconds between two faults of the platform, on average. */
-const PLATFORM_EVERY_SECONDS = 18;
+const PLATFORM_EVERY_SECONDS = 12;
 
 /** In their order of time; they follow from the seed alone. */
 export function planFaults(seed: number, daemons: number, seconds: number): Fault[] {

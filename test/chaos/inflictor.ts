@@ -57,7 +57,6 @@ export class Inflictor {
 
   private async atDaemon({ kind, ms, afterBytes, daemon: index = 0 }: Fault, daemon: Daemon): Promise<void> {
     const { proxy } = daemon.setup;
-    const killed = (): void => this.log.killed(index);
     if (kind === 'cut') {
       proxy.cut(afterBytes);
       // It lasts until so many bytes have passed.
@@ -82,7 +81,9 @@ export class Inflictor {
     } else if (kind === 'freeze') {
       await daemon.freeze(ms, (forMs) => this.wait(forMs));
     } else {
-      await daemon.restart(kind === 'kill_daemon' ? 'SIGKILL' : 'SIGTERM', killed);
+      const [signal, how] =
+        kind === 'kill_daemon' ? (['SIGKILL', 'killed'] as const) : (['SIGTERM', 'stopped'] as const);
+      await daemon.restart(signal, () => this.log.ending(index, how));
     }
   }
 

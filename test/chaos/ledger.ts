@@ -104,9 +104,13 @@ export class Ledger {
     if (detail === 'timeout' || detail === 'output_limit') {
       return story?.kind === 'limit' ? undefined : 'the call had no such limit';
     }
-    const isGone = code === 'not_found' || code === 'command_exited' || detail === 'session_lost';
-    if (!isGone) return 'nothing that was done leads to it';
-    if (story && this.wasEnded(story, openedAt, to)) return undefined;
+    const lost = detail === 'session_lost';
+    if (!lost && code !== 'not_found' && code !== 'command_exited') return 'nothing that was done leads to it';
+    if (!story) return 'nothing was done there';
+    if (this.wasStopped(story, openedAt, to)) return undefined;
+    const { killed } = this.endsOf(story, openedAt, to);
+    // A daemon remembers what the one before it lost, and no more than that.
+    if (lost ? killed > 0 : code === 'not_found' && killed > 1) return undefined;
     return 'nothing was done to what is said to be gone';
   }
 
@@ -117,7 +121,7 @@ export class Ledger {
     if (exitCode === truth && signal === undefined && startError === undefined) return;
     // What ends commands here does so with TERM, and KILL where that takes too long.
     const bySignal = (signal === 'SIGTERM' && exitCode === 143) || (signal === 'SIGKILL' && exitCode === 137);
-    if (story && bySignal && this.wasEnded(story, openedAt, at)) return;
+    if (story && bySignal && this.wasStopped(story, openedAt, at)) return;
     const words = signal ?? startError ?? exitCode;
     this.tally.add('inventedOutcomes', `${this.name(index)}: ended with ${words}, where the command exits ${truth}`);
   }
@@ -130,14 +134,19 @@ export class Ledger {
     if (ran !== 'once' || times > 0) return;
     const story = this.story(index);
     // Whoever is killed as soon as it is started leaves nothing.
-    if (story && (story.kind === 'limit' || this.wasEnded(story, at, Infinity))) return;
+    if (story && (story.kind === 'limit' || this.wasStopped(story, at, Infinity))) return;
+    if (story && this.endsOf(story, at, Infinity).killed > 0) return;
     this.tally.add('falseEffects', `${this.name(index)}: a command did not run that should ${ran} (${mark})`);
   }
 
-  /** Whether somebody ended the story's commands between those moments. */
-  private wasEnded(story: Story, openedAt: number | undefined, to: number): boolean {
-    if ((this.stoppedAt.get(story.index) ?? Infinity) <= to) return true;
-    return openedAt !== undefined && this.faults.killedBetween(story.daemon, openedAt, to);
+  /** Whether the story's commands were stopped between those moments: with their sandbox, or with their daemon. */
+  private wasStopped(story: Story, openedAt: number | undefined, to: number): boolean {
+    const stoppedAt = this.stoppedAt.get(story.index);
+    return (stoppedAt !== undefined && stoppedAt <= to) || this.endsOf(story, openedAt, to).stopped > 0;
+  }
+
+  private endsOf({ daemon }: Story, openedAt: number | undefined, to: number): ReturnType<FaultLog['endsBetween']> {
+    return openedAt === undefined ? { killed: 0, stopped: 0 } : this.faults.endsBetween(daemon, openedAt, to);
   }
 
   private story(index: number): Story | undefined {

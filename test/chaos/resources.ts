@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SETTLE_MS } from './bounds.js';
+import { CLOSE_SETTLE_MS } from './bounds.js';
 
 /** What keeps this process alive. Node opens stdout and stderr when they are first asked for: that is no leak. */
 export function resources(): string[] {
@@ -10,7 +10,7 @@ export function resources(): string[] {
 
 /** What is there beyond `before` after it had time to go, by its kinds. */
 export async function leftOver(before: readonly string[]): Promise<string[]> {
-  for (const until = Date.now() + SETTLE_MS; ;) {
+  for (const until = Date.now() + CLOSE_SETTLE_MS; ;) {
     const left = beyond(before, resources());
     if (left.length === 0 || Date.now() > until) return left;
     // Not itself one of those that are counted.

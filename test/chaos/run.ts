@@ -5,7 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Cleanup } from '../../apps/platform/src/cleanup.js';
 import { processesOf } from '../support/processes.js';
 import { tempDir } from '../support/temp-dir.js';
-import { until } from '../support/until.js';
 import { HUNG_MS, BACK_MS } from './bounds.js';
 import { Daemon } from './daemon.js';
 import { FaultLog } from './fault-log.js';
@@ -41,12 +40,12 @@ export async function runChaos(
   return await Promise.race([run, interruption]);
 }
 
-interface Set extends Stage {
+interface Scene extends Stage {
   readonly faults: FaultLog;
   readonly startedAt: number;
 }
 
-async function setStage({ seed, seconds, daemons: count, sessions }: ChaosOptions, cleanup: Cleanup): Promise<Set> {
+async function setStage({ seed, seconds, daemons: count, sessions }: ChaosOptions, cleanup: Cleanup): Promise<Scene> {
   const startedAt = performance.now();
   const directory = await tempDir('chaos-run');
   cleanup.defer('Removing the directory of the run', () => directory.remove());
@@ -97,7 +96,7 @@ function hear(message: FromPlatform, ledger: Ledger, faults: FaultLog): void {
 
 async function perform(
   options: ChaosOptions,
-  stage: Set,
+  stage: Scene,
   plan: readonly Fault[],
   interrupted: AbortSignal,
 ): Promise<ChaosReport> {
@@ -133,12 +132,13 @@ async function perform(
   };
 }
 
-async function allOnline({ daemons, faults }: Set): Promise<void> {
-  await until('every daemon is online', () => daemons.every((_, index) => faults.isOnline(index)), {
-    withinMs: 2 * BACK_MS,
-  });
-  // Whatever still comes of the faults comes at once.
-  await sleep(0);
+async function allOnline({ daemons, faults, ledger }: Scene): Promise<void> {
+  const missing = (): number[] => daemons.flatMap((_, index) => (faults.isOnline(index) ? [] : [index]));
+  for (const before = Date.now() + 2 * BACK_MS; missing().length > 0; await sleep(20)) {
+    if (Date.now() < before) continue;
+    ledger.tally.add('failures', `these daemons do not come online: ${missing().join(', ')}`);
+    return;
+  }
 }
 
 /** Each run of a command has added a line to its file. */
