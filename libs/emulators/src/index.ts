@@ -9,4 +9,4 @@ export type { SpritesEmulatorOptions } from './sprites/options.js';
 export type { SpriteStatus } from './sprites/power.js';
 export type { PolicyRule } from './sprites/sprite.js';
 export { SpritesEmulator, type SpriteView } from './sprites/sprites-emulator.js';
-export { EXEC_FAULTS, LINE_FAULTS } from './sprites/stream-faults.js';
+export { EXEC_FAULTS, LINE_FAULTS, PAGE_FAULTS } from './sprites/stream-faults.js';

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -27,6 +28,10 @@ export interface EmulatorServerOptions {
 /**
  * An HTTP and WebSocket server on a free port of 127.0.0.1, for one emulator. Order for each request: it is recorded,
  * faults without effect answer it, the guards look at it, its route serves it, faults with effect hide the answer.
+ *
+ * An emulator opens an `EmulatorRoot` for its directories and processes, starts a server, adds guards and routes, and
+ * closes first the server, which waits for the handlers, then the root. So a handler that waits for anything but the
+ * client has to heed `closing`; `pause` and `Exchange.onGone` do.
  */
 export class EmulatorServer {
   readonly calls = new CallLog();
@@ -43,6 +48,8 @@ export class EmulatorServer {
 
   private constructor(private readonly options: EmulatorServerOptions) {
     this.#credentials = new Set([...(options.credentialHeaders ?? ['authorization']), 'cookie']);
+    // Each handler that waits listens to it.
+    setMaxListeners(0, this.closing);
     this.#http = createServer({ maxHeaderSize: MAX_HEAD_BYTES, keepAliveTimeout: 60_000 });
     this.#http.on('connection', (socket: Socket) => {
       socket.setNoDelay(true);

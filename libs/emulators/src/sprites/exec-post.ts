@@ -47,7 +47,10 @@ class HttpClient implements SessionClient {
 
   constructor(private readonly exchange: Exchange) {
     exchange.onGone(() => this.#finish());
-    exchange.closing.addEventListener('abort', () => this.#finish(), { once: true });
+    const { closing } = exchange;
+    const finish = () => this.#finish();
+    closing.addEventListener('abort', finish);
+    void this.done.then(() => closing.removeEventListener('abort', finish));
   }
 
   output(stream: OutputStream, data: Buffer): void {

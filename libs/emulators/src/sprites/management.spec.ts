@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 import type { SpritesEmulatorOptions } from './options.js';
 import { SpritesEmulator } from './sprites-emulator.js';
+import { PAGE_FAULTS } from './stream-faults.js';
 
 let emulator: SpritesEmulator;
 
@@ -158,6 +159,19 @@ describe('the listing', () => {
   test('is restricted to a prefix', async () => {
     await start({}, 'aa', 'ab', 'b');
     expect((await page('?prefix=a')).sprites.map(({ name }) => name)).toEqual(['aa', 'ab']);
+  });
+
+  test.each([
+    ['repeatedToken', { has_more: true, next_continuation_token: 'YWZ0ZXI6', sprites: [expect.anything()] }],
+    ['moreWithoutToken', { has_more: true, next_continuation_token: null, sprites: [expect.anything()] }],
+    ['withoutSprites', { has_more: false, next_continuation_token: null }],
+  ] as const)('can have %s', async (name, expected) => {
+    await start({}, 'a');
+    emulator.faults.add({ path: '/v1/sprites', rewrite: PAGE_FAULTS[name], times: 2 });
+    const first = await page('');
+    const again = await page(`?continuation_token=${first.next_continuation_token ?? ''}`);
+    for (const seen of [first, again]) expect(seen).toMatchObject(expected);
+    expect('sprites' in first).toBe('sprites' in expected);
   });
 
   test('refuses a token that it did not give', async () => {

@@ -67,6 +67,29 @@ export const EXEC_FAULTS = {
   },
 } as const;
 
+/** Changes the body of an answer that is one JSON object. */
+function onJson(change: (body: Record<string, unknown>) => Record<string, unknown>): StreamRewrite {
+  return (step) => {
+    if (!isData(step)) return [step];
+    const body = JSON.parse(step.data.toString()) as Record<string, unknown>;
+    return [{ data: Buffer.from(JSON.stringify(change(body))), binary: true }];
+  };
+}
+
+/** What is odd about a page of the listing, for `Fault.rewrite`. */
+export const PAGE_FAULTS = {
+  /** There is always more, under one token, which leads to the first page. */
+  repeatedToken: onJson((body) => ({
+    ...body,
+    has_more: true,
+    next_continuation_token: Buffer.from('after:').toString('base64url'),
+  })),
+  /** There is more, without a token to get it by. */
+  moreWithoutToken: onJson((body) => ({ ...body, has_more: true, next_continuation_token: null })),
+  /** The names are missing. */
+  withoutSprites: onJson((body) => ({ ...body, sprites: undefined })),
+} as const;
+
 function isLast(step: StreamStep): step is Data {
   return isData(step) && step.data.includes('"type":"complete"');
 }
