@@ -112,7 +112,7 @@ async function keeperScript(
         await until(() => readdirSync(root + '/box').includes('up'));
         const before = zombies();
         const stop = await keeper.stop('box', id, { graceMs: 5000 });
-        const end = (await keeper.journal('box', id)).ended;
+        const end = await ended(keeper, id);
         print({ isFirst: process.pid === 1, stop, end, left: zombies() - before >= 2 });
         await keeper.destroy('box');
         await keeper.close();
