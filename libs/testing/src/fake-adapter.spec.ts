@@ -47,6 +47,11 @@ const turns = async (count = 5) => {
 const isPending = (promise: Promise<unknown>): Promise<boolean> =>
   Promise.race([promise.then(() => false), turns(1).then(() => true)]);
 
+async function* endless(): AsyncGenerator<string> {
+  yield 'begun';
+  await new Promise(() => {});
+}
+
 describe('the words of a command', () => {
   test.each([
     [['out:a'], { stdout: 'a', stderr: '', exit: { exitCode: 0 } }],
@@ -577,6 +582,73 @@ describe('what a test arranges', () => {
     expect(await refusal(fake.spawn(handle, 'stay', [], { detachable: true }))).toMatchObject({ code: 'unavailable' });
     expect(await record(await fake.attach(handle, 's-1'))).toMatchObject({ exit: { exitCode: 143 } });
     expect(await fake.listSessions(handle)).toMatchObject([{ id: 's-2' }]);
+  });
+
+  test('a failure is taken back that no call has met', async () => {
+    const { fake, handle } = await box();
+    const takeBack = fake.failNext('get', new SandboxError('unavailable'), { times: 2 });
+    await expect(fake.get(handle)).rejects.toMatchObject({ code: 'unavailable' });
+    takeBack();
+    takeBack();
+    expect((await fake.get(handle)).status).toBe('running');
+  });
+
+  test('another client of the account serves the same sandboxes', async () => {
+    const { fake, handle } = await box();
+    const other = new FakeAdapter({ account: fake });
+    await other.writeFile(other.buildHandle('box'), 'file', 'seen');
+    expect(fake.file('box', 'file')?.toString()).toBe('seen');
+    expect((await fake.get(handle)).status).toBe('running');
+  });
+
+  test('calls count that reach the provider, refused ones not', async () => {
+    const { fake, handle } = await box();
+    await expect(fake.exec(handle, '')).rejects.toMatchObject({ code: 'invalid' });
+    await expect(fake.get(fake.buildHandle('none'))).rejects.toMatchObject({ code: 'not_found' });
+    expect(fake.requests).toBe(2);
+  });
+
+  test('stalled, nothing is answered until that ends', async () => {
+    const { fake, handle } = await box();
+    const end = fake.stall();
+    const abort = new AbortController();
+    const aborted = refusal(fake.create('late', { signal: abort.signal }));
+    const pending = fake.get(handle);
+    expect(await isPending(pending)).toBe(true);
+    abort.abort();
+    expect(await aborted).toEqual({ code: 'aborted', effect: 'unknown' });
+    end();
+    expect((await pending).status).toBe('running');
+    await expect(fake.get(fake.buildHandle('late'))).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('stalled, an exec keeps its deadline, and what is left of it afterwards', async () => {
+    const clock = new ManualClock();
+    const { fake, handle } = await box({ clock });
+    const end = fake.stall();
+    const late = refusal(fake.exec(handle, 'out:x', [], { timeoutMs: 100 }));
+    const staying = refusal(fake.exec(handle, 'stay', [], { timeoutMs: 300, stdin: endless() }));
+    await turns();
+    clock.advance(100);
+    expect(await late).toEqual({ code: 'unavailable', detail: 'timeout', effect: 'unknown' });
+    end();
+    await turns();
+    clock.advance(200);
+    expect(await staying).toEqual({ code: 'unavailable', detail: 'timeout', effect: 'done' });
+  });
+
+  test('stalled, output and stdin of a command wait and go on in their order', async () => {
+    const { fake, handle } = await box();
+    const command = await fake.spawn(handle, 'stay', [], { stdin: true });
+    const reading = record(command);
+    await command.writeStdin('a');
+    await turns();
+    const end = fake.stall();
+    const writing = Promise.all([command.writeStdin('b'), command.closeStdin()]);
+    expect(await isPending(reading)).toBe(true);
+    end();
+    await writing;
+    expect(await reading).toMatchObject({ stdout: 'echo:aecho:b', exit: { exitCode: 0 } });
   });
 
   test('offline, every call is unavailable and nothing happens', async () => {

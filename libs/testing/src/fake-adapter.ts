@@ -32,7 +32,7 @@ import {
 import type { SessionSink } from '#libs/protocol';
 import { ExecSink } from './exec-sink.js';
 import { FakeChannel } from './fake-channel.js';
-import { offline, sessionLost, sourceFailed } from './fake-errors.js';
+import { offline, sessionLost, sourceFailed, timedOut } from './fake-errors.js';
 import { fakeExec, isLost } from './fake-exec.js';
 import { FakeMachine, type FakeMachineOptions } from './fake-machine.js';
 import type { FakeSandbox } from './fake-sandbox.js';
@@ -49,6 +49,13 @@ export interface FakeAdapterOptions extends FakeMachineOptions {
   readonly tag?: string;
   /** A subset of {@link FAKE_CAPABILITIES}; what is left out is `not_supported`. @default all of them */
   readonly capabilities?: Iterable<SandboxCapability>;
+  /**
+   * Another fake whose sandboxes it serves, as two clients of one account do; of the machine it is then that one's
+   * options that count.
+   *
+   * @default it has sandboxes of its own
+   */
+  readonly account?: FakeAdapter;
 }
 
 /**
@@ -88,13 +95,13 @@ export class FakeAdapter extends SandboxAdapter {
   readonly #faults = new Faults();
 
   /** @throws {SandboxError} `invalid` / `argument`: a capability that the fake does not have */
-  constructor({ tag = 'fake', capabilities = FAKE_CAPABILITIES, ...machine }: FakeAdapterOptions = {}) {
+  constructor({ tag = 'fake', capabilities = FAKE_CAPABILITIES, account, ...machine }: FakeAdapterOptions = {}) {
     super(tag);
     this.capabilities = new Set(capabilities);
     for (const one of this.capabilities) {
       if (!FAKE_CAPABILITIES.has(one)) throw invalidArgument(`capabilities: the fake has no ${one}`);
     }
-    this.#machine = new FakeMachine(machine);
+    this.#machine = account === undefined ? new FakeMachine(machine) : account.#machine;
     this.onSuspend = this.#machine.onSuspend;
     this.traits = { ...DEFAULT_TRAITS, sessionsOnSuspend: this.onSuspend === 'stop' ? 'end' : 'survive' };
   }
@@ -109,9 +116,28 @@ export class FakeAdapter extends SandboxAdapter {
     return this.#machine.find(name)?.files.peek(path);
   }
 
-  /** The next calls of `operation` reject with `error`; several faults of one operation are met in their order. */
-  failNext(operation: FaultyOperation, error: SandboxError, options?: FaultOptions): void {
-    this.#faults.add(operation, error, options);
+  /** Calls that have reached the provider, failed ones included. What is refused before any I/O does not count. */
+  get requests(): number {
+    return this.#faults.calls;
+  }
+
+  /**
+   * The next calls of `operation` reject with `error`; several faults of one operation are met in their order.
+   *
+   * @returns takes back those that no call has met
+   */
+  failNext(operation: FaultyOperation, error: SandboxError, options?: FaultOptions): () => void {
+    return this.#faults.add(operation, error, options);
+  }
+
+  /**
+   * The provider takes what is sent and answers nothing, neither to calls nor to commands, and no output of a spawn
+   * arrives, until what this gives is called. An exec that had begun goes on.
+   *
+   * @returns ends it: what waited is carried out and arrives, unless its call was aborted or ran into its deadline
+   */
+  stall(): () => void {
+    return this.#faults.stall();
   }
 
   /** While offline every call is `unavailable` with effect `none`. What runs is left alone; see `disconnect`. */
@@ -146,42 +172,43 @@ export class FakeAdapter extends SandboxAdapter {
     return this.capabilities;
   }
 
-  protected override doCreate(name: string): Promise<SandboxHandle> {
-    return this.#faults.run('create', () => {
+  protected override doCreate(name: string, options?: CreateOptions): Promise<SandboxHandle> {
+    return this.#faults.run('create', options, () => {
       this.#machine.create(name);
       return sandboxHandle(this.provider, name);
     });
   }
 
-  protected override doCreateNew(name: string, _options: CreateOptions): Promise<SandboxHandle> {
-    return this.#faults.run('createNew', () => {
+  protected override doCreateNew(name: string, options: CreateOptions): Promise<SandboxHandle> {
+    return this.#faults.run('createNew', options, () => {
       if (this.#machine.find(name)) throw new SandboxError('already_exists', { message: `'${name}' exists already` });
       return sandboxHandle(this.provider, name, this.#machine.create(name).instanceId);
     });
   }
 
-  protected override doGet(handle: SandboxHandle): Promise<SandboxInfo> {
-    return this.#faults.run('get', () => {
+  protected override doGet(handle: SandboxHandle, options?: CallOptions): Promise<SandboxInfo> {
+    return this.#faults.run('get', options, () => {
       const { name, instanceId, status } = this.sandbox(handle);
       return { status, raw: { name, instanceId, status } };
     });
   }
 
-  protected override doDestroy({ name, instanceId }: SandboxHandle, { signal }: CallOptions): Promise<void> {
-    const destroy = () => untilAborted(signal, 'unknown', this.#machine.destroy(name, instanceId));
-    return this.#faults.run('destroy', destroy);
+  protected override doDestroy({ name, instanceId }: SandboxHandle, options: CallOptions): Promise<void> {
+    const destroy = () => untilAborted(options.signal, 'unknown', this.#machine.destroy(name, instanceId));
+    return this.#faults.run('destroy', options, destroy);
   }
 
-  protected override doListAllNames(): Promise<string[]> {
-    return this.#faults.run('listAllNames', () => this.#machine.names);
+  protected override doListAllNames(options?: CallOptions): Promise<string[]> {
+    return this.#faults.run('listAllNames', options, () => this.#machine.names);
   }
 
-  protected override doSuspend(handle: SandboxHandle, { signal }: CallOptions): Promise<void> {
-    return this.#faults.run('suspend', () => untilAborted(signal, 'unknown', this.sandbox(handle).suspend()));
+  protected override doSuspend(handle: SandboxHandle, options: CallOptions): Promise<void> {
+    const suspend = () => untilAborted(options.signal, 'unknown', this.sandbox(handle).suspend());
+    return this.#faults.run('suspend', options, suspend);
   }
 
-  protected override doResume(handle: SandboxHandle): Promise<SandboxHandle> {
-    return this.#faults.run('resume', () => {
+  protected override doResume(handle: SandboxHandle, options?: CallOptions): Promise<SandboxHandle> {
+    return this.#faults.run('resume', options, () => {
       this.sandbox(handle).resume();
       return sandboxHandle(this.provider, handle.name, handle.instanceId);
     });
@@ -189,7 +216,7 @@ export class FakeAdapter extends SandboxAdapter {
 
   protected override doWriteFile(handle: SandboxHandle, request: WriteFileRequest): Promise<void> {
     const { path, content, mode, signal } = request;
-    return this.#faults.run('writeFile', async () => {
+    return this.#faults.run('writeFile', request, async () => {
       this.sandbox(handle);
       const data = await untilAborted(signal, 'none', collectBytes(content, this.#machine.limits.fileBytes)).catch(
         (error: unknown) => Promise.reject(error instanceof SandboxError ? error : sourceFailed(error)),
@@ -201,21 +228,22 @@ export class FakeAdapter extends SandboxAdapter {
     });
   }
 
-  protected override doReadFile(handle: SandboxHandle, path: string): Promise<Uint8Array> {
-    return this.#faults.run('readFile', () => this.sandbox(handle).files.read(path));
+  protected override doReadFile(handle: SandboxHandle, path: string, options?: CallOptions): Promise<Uint8Array> {
+    return this.#faults.run('readFile', options, () => this.sandbox(handle).files.read(path));
   }
 
-  protected override doListFiles(handle: SandboxHandle, path: string): Promise<FileEntry[]> {
-    return this.#faults.run('listFiles', () => this.sandbox(handle).files.list(path));
+  protected override doListFiles(handle: SandboxHandle, path: string, options?: CallOptions): Promise<FileEntry[]> {
+    return this.#faults.run('listFiles', options, () => this.sandbox(handle).files.list(path));
   }
 
-  protected override doStatFile(handle: SandboxHandle, path: string): Promise<FileStat> {
-    return this.#faults.run('statFile', () => this.sandbox(handle).files.stat(path));
+  protected override doStatFile(handle: SandboxHandle, path: string, options?: CallOptions): Promise<FileStat> {
+    return this.#faults.run('statFile', options, () => this.sandbox(handle).files.stat(path));
   }
 
-  protected override doExec(handle: SandboxHandle, request: ExecRequest): Promise<ExecResult> {
-    const { cmd, args, env, dir, timeoutMs, stderrToStdout } = request;
-    return this.#faults.run('exec', () => {
+  protected override async doExec(handle: SandboxHandle, request: ExecRequest): Promise<ExecResult> {
+    const { cmd, args, env, dir, stderrToStdout } = request;
+    const timeoutMs = this.#faults.stalled ? await this.#timeLeft(request) : request.timeoutMs;
+    return this.#faults.run('exec', request, () => {
       const stdin = request.stdin !== undefined;
       const command = { cmd, args, env, dir, stdin, stderrToStdout, detachable: false, timeoutMs };
       const session = this.sandbox(handle).exec(command);
@@ -231,11 +259,11 @@ export class FakeAdapter extends SandboxAdapter {
       const session = this.sandbox(handle).spawn({ cmd, args, env, dir, stdin, tty, detachable });
       return this.#command({ handle, session, from: 'now', stdin });
     };
-    return this.#faults.run('spawn', spawn, (command) => command.stop());
+    return this.#faults.run('spawn', request, spawn, (command) => command.stop());
   }
 
-  protected override doListSessions(handle: SandboxHandle): Promise<SandboxSession[]> {
-    return this.#faults.run('listSessions', () => {
+  protected override doListSessions(handle: SandboxHandle, options?: CallOptions): Promise<SandboxSession[]> {
+    return this.#faults.run('listSessions', options, () => {
       const sandbox = this.sandbox(handle);
       return sandbox.running().map(({ id, command, createdAtMs, lastActivityAtMs, tty }) => ({
         id,
@@ -253,12 +281,12 @@ export class FakeAdapter extends SandboxAdapter {
       const session = this.sandbox(handle).session(sessionId);
       return this.#command({ handle, session, from, stdin, operation: 'attach' });
     };
-    return this.#faults.run('attach', attach, (command) => command.stop());
+    return this.#faults.run('attach', request, attach, (command) => command.stop());
   }
 
   protected override doTerminateSession(handle: SandboxHandle, request: TerminateRequest): Promise<void> {
     const { sessionId, mode, timeoutMs, signal } = request;
-    return this.#faults.run('terminateSession', async () => {
+    return this.#faults.run('terminateSession', request, async () => {
       const session = this.sandbox(handle).findSession(sessionId);
       if (session === undefined) return;
       await untilAborted(signal, 'unknown', session.stop(mode === 'force' ? 0 : timeoutMs));
@@ -266,47 +294,69 @@ export class FakeAdapter extends SandboxAdapter {
     });
   }
 
-  protected override doApplyNetworkPolicy(handle: SandboxHandle, { allow }: NetworkPolicy): Promise<void> {
-    return this.#faults.run('applyNetworkPolicy', () => {
+  protected override doApplyNetworkPolicy(
+    handle: SandboxHandle,
+    { allow }: NetworkPolicy,
+    options?: CallOptions,
+  ): Promise<void> {
+    return this.#faults.run('applyNetworkPolicy', options, () => {
       this.sandbox(handle).policy = Object.freeze({ allow: Object.freeze([...allow]) });
     });
   }
 
   /** Nothing listens there: it is only ever the same for the same sandbox and port. */
-  protected override doPublicUrl(handle: SandboxHandle, port: number): Promise<string> {
-    return this.#faults.run('publicUrl', () => {
+  protected override doPublicUrl(handle: SandboxHandle, port: number, options?: CallOptions): Promise<string> {
+    return this.#faults.run('publicUrl', options, () => {
       const { name } = this.sandbox(handle);
       return `https://sandbox.test/${encodeURIComponent(name)}/${port}/`;
     });
   }
 
-  protected override doCreateCheckpoint(handle: SandboxHandle): Promise<Checkpoint> {
-    return this.#faults.run('createCheckpoint', () => ({ id: this.sandbox(handle).checkpoint() }));
+  protected override doCreateCheckpoint(handle: SandboxHandle, options?: CallOptions): Promise<Checkpoint> {
+    return this.#faults.run('createCheckpoint', options, () => ({ id: this.sandbox(handle).checkpoint() }));
   }
 
   /** Ends what runs, and puts the files back. @throws {SandboxError} `not_found`: no checkpoint of this sandbox */
-  protected override doRestoreCheckpoint(handle: SandboxHandle, id: string, { signal }: CallOptions): Promise<void> {
-    const restore = () => untilAborted(signal, 'unknown', this.sandbox(handle).restore(id));
-    return this.#faults.run('restoreCheckpoint', restore);
+  protected override doRestoreCheckpoint(handle: SandboxHandle, id: string, options: CallOptions): Promise<void> {
+    const restore = () => untilAborted(options.signal, 'unknown', this.sandbox(handle).restore(id));
+    return this.#faults.run('restoreCheckpoint', options, restore);
   }
 
-  protected override doHostPath(handle: SandboxHandle, path: string, _options: CallOptions): Promise<string> {
-    return this.#faults.run('hostPath', () => {
+  protected override doHostPath(handle: SandboxHandle, path: string, options: CallOptions): Promise<string> {
+    return this.#faults.run('hostPath', options, () => {
       this.sandbox(handle);
       return path;
     });
   }
 
+  /** Milliseconds of a deadline that are left when there are answers again. @throws {SandboxError} `timeout`, `aborted` */
+  async #timeLeft({ timeoutMs, signal }: ExecRequest): Promise<number | undefined> {
+    if (timeoutMs === undefined) return undefined;
+    const { clock } = this.#machine;
+    const deadlineMs = clock.now() + timeoutMs;
+    let cancel = (): void => {};
+    const late = new Promise<never>((_, reject) => {
+      cancel = clock.after(timeoutMs, () => reject(timedOut(timeoutMs, false)));
+    });
+    try {
+      await untilAborted(signal, 'unknown', Promise.race([this.#faults.stalled, late]));
+    } finally {
+      cancel();
+    }
+    return Math.max(1, deadlineMs - clock.now());
+  }
+
   #command({ handle, session, from, stdin, ...more }: CommandInit): StreamingCommand {
     const { stream = new CommandStream(), sink = stream, operation = 'spawn' } = more;
-    const reader = session.output.attach(this.sink(sink), from);
+    const arriving = this.sink(sink);
+    const reader = session.output.attach(stream === sink ? this.#faults.held(arriving) : arriving, from);
     return new StreamingCommand({
       provider: this.provider,
       operation,
       handle,
       sessionId: session.id,
       stream,
-      channel: this.channel(new FakeChannel(session, reader, stdin)),
+      channel: this.channel(new FakeChannel(session, reader, stdin, this.#faults)),
       stdin,
       tty: session.tty,
     });
