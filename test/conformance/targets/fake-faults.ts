@@ -1,79 +1,103 @@
+import { SandboxError } from '#libs/contract';
 import type { SubjectFaults } from '#libs/conformance';
-import { SandboxError, type SandboxOperation } from '#libs/contract';
 import type { SessionSink } from '#libs/protocol';
 import type { FakeAdapter, FaultyOperation } from '#libs/testing';
 
-/** Spoils what a session sends to the sink of its command. */
-type Spoil = (sink: SessionSink) => SessionSink;
+/** Spoils what arrives of one command; `cut` breaks the transport of every one. */
+export type OutputFault = (sink: SessionSink, cut: () => void) => SessionSink;
 
-/** Between the sessions of a fake and the adapter, so that a defect of the adapter meets them as it would elsewhere. */
-export function fakeFaults(adapter: FakeAdapter): SubjectFaults {
-  let spoil: Spoil | undefined;
-  const own = adapter as unknown as { sink(sink: SessionSink): SessionSink };
-  const sink = own.sink.bind(adapter);
-  own.sink = (to) => {
-    const spoiled = spoil?.(sink(to)) ?? sink(to);
-    spoil = undefined;
-    return spoiled;
-  };
-  const arm = (next: Spoil) => {
-    spoil = next;
-    return () => {
-      spoil = undefined;
-    };
-  };
-  const fail = (operation: SandboxOperation, when: 'before' | 'after') => {
-    const effect = when === 'before' ? 'none' : 'unknown';
-    const error = new SandboxError('unavailable', { effect, message: 'as the test wants it' });
-    adapter.failNext(operation as FaultyOperation, error, { when });
-    return () => {};
-  };
+/** What a fake of the suite is asked to inject. */
+export interface FaultyFake extends FakeAdapter {
+  /** For the next command. @returns takes it back */
+  spoilNext(fault: OutputFault): () => void;
+}
+
+/** Every fault of the suite. A fake has no pages: of a listing all comes or nothing. */
+export function fakeFaults(fake: FaultyFake): SubjectFaults {
+  const refused = new SandboxError('unavailable', { effect: 'none', message: 'not now' });
+  const lost = new SandboxError('unavailable', { effect: 'unknown', message: 'the answer was lost' });
   return {
-    cutAfter: (bytes) => arm((to) => cut(to, bytes)),
-    closeBeforeExit: () =>
-      arm((to) => ({ ...through(to), frame: (one) => (one.type === 'exit' ? end(to) : to.frame(one)) })),
-    lateFrames: () => arm(trail),
-    failBefore: (operation) => fail(operation, 'before'),
-    failAfter: (operation) => fail(operation, 'after'),
-    failPage: () => fail('listAllNames', 'before'),
+    cutAfter: (bytes) => fake.spoilNext(cutAfter(bytes)),
+    closeBeforeExit: () => fake.spoilNext(closeBeforeExit),
+    repeatFrames: () => fake.spoilNext(repeatFrames),
+    lateFrames: () => fake.spoilNext(lateFrames),
+    failBefore: (operation) => fake.failNext(operation as FaultyOperation, refused),
+    failAfter: (operation) => fake.failNext(operation as FaultyOperation, lost, { when: 'after' }),
+    failPage: () => fake.failNext('listAllNames', refused),
+    stall: () => fake.stall(),
   };
 }
 
-function cut(to: SessionSink, bytes: number): SessionSink {
-  let left = bytes;
-  if (left === 0) end(to);
+/** Whatever comes twice is passed on once. */
+export function eachByteOnce(sink: SessionSink): SessionSink {
+  const next = { stdout: 0, stderr: 0 };
   return {
-    ...through(to),
-    frame(frame) {
-      if (left === 0) return;
-      if (frame.type === 'exit') return to.frame(frame);
-      const data = frame.data.subarray(0, left);
-      left -= data.byteLength;
-      to.frame({ ...frame, data });
-      if (left === 0) end(to);
+    frame(item) {
+      if (item.type === 'exit') return sink.frame(item);
+      const isNew = item.offset >= next[item.type];
+      next[item.type] = Math.max(next[item.type], item.offset + item.data.byteLength);
+      if (isNew) sink.frame(item);
     },
+    error: (error) => sink.error(error),
+  };
+}
+
+function cutAfter(bytes: number): OutputFault {
+  return (sink, cut) => {
+    let left = bytes;
+    let isOver = false;
+    const end = (): void => {
+      isOver = true;
+      sink.error(closed());
+      cut();
+    };
+    return {
+      frame(item) {
+        if (isOver) return;
+        if (left === 0) return end();
+        if (item.type === 'exit') return sink.frame(item);
+        const data = item.data.subarray(0, left);
+        left -= data.byteLength;
+        sink.frame({ ...item, data });
+        if (left === 0) end();
+      },
+      error: (error) => void (isOver || sink.error(error)),
+    };
+  };
+}
+
+function closeBeforeExit(sink: SessionSink): SessionSink {
+  return {
+    frame: (item) => (item.type === 'exit' ? sink.error(closed()) : sink.frame(item)),
+    error: (error) => sink.error(error),
+  };
+}
+
+function repeatFrames(sink: SessionSink): SessionSink {
+  return {
+    frame(item) {
+      sink.frame(item);
+      sink.frame(item);
+    },
+    error: (error) => sink.error(error),
   };
 }
 
 /** Behind the exit come bytes that were never written, and another exit. */
-function trail(to: SessionSink): SessionSink {
-  let offset = 0;
+function lateFrames(sink: SessionSink): SessionSink {
+  let end = 0;
   return {
-    ...through(to),
-    frame(frame) {
-      to.frame(frame);
-      if (frame.type === 'stdout') offset = frame.offset + frame.data.byteLength;
-      if (frame.type !== 'exit') return;
-      to.frame({ type: 'stdout', offset, data: Buffer.from('late') });
-      to.frame({ ...frame, exitCode: (frame.exitCode + 1) % 256 });
+    frame(item) {
+      if (item.type === 'stdout') end = item.offset + item.data.byteLength;
+      sink.frame(item);
+      if (item.type !== 'exit') return;
+      sink.frame({ type: 'stdout', offset: end, data: Buffer.from('late') });
+      sink.frame({ type: 'exit', exitCode: (item.exitCode + 1) % 256 });
     },
+    error: (error) => sink.error(error),
   };
 }
 
-function through(to: SessionSink): SessionSink {
-  return { frame: (frame) => to.frame(frame), error: (error) => to.error(error) };
-}
-
-function end(to: SessionSink): void {
-  to.error(new SandboxError('unavailable', { detail: 'closed_before_exit', message: 'the transport broke' }));
+function closed(): SandboxError {
+  return new SandboxError('unavailable', { detail: 'closed_before_exit', effect: 'unknown', message: 'it was cut' });
 }
