@@ -38,8 +38,6 @@ export class SessionEntry implements SubscriberOwner {
   private readonly attaching: Lane;
   private readonly lanes: readonly Lane[];
   private readonly replays: ReplayWatch;
-  /** Who started it, then whoever asked for stdin last. Stays when that one leaves. */
-  private stdinOwner: Subscriber | undefined;
   private exited = false;
   private closed = false;
 
