@@ -35,6 +35,7 @@ export default {
     '^nestjs-sandbox/runner$': '<rootDir>/src/runner/index.ts',
     '^nestjs-sandbox/health$': '<rootDir>/src/health/index.ts',
     '^nestjs-sandbox/otel$': '<rootDir>/src/otel/index.ts',
+    '^nestjs-sandbox/sprites$': '<rootDir>/src/adapters/sprites/index.ts',
     '^nestjs-sandbox/contract$': '<rootDir>/libs/contract/src/index.ts',
     '^nestjs-sandbox/testing$': '<rootDir>/libs/testing/src/index.ts',
     '^nestjs-sandbox/conformance$': '<rootDir>/libs/conformance/src/index.ts',

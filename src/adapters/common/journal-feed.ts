@@ -151,7 +151,7 @@ export class JournalFeed {
     try {
       const [word, ...values] = await this.#open({ ...this.#next }, true, deadline);
       if (word === 'n') this.#fail(sessionLost());
-      else if (word !== 'f' || values.length !== 2) this.#fail(malformedWord());
+      else if (word !== 'f' || values.length !== 3) this.#fail(malformedWord());
     } catch (error) {
       this.#failed(error as SandboxError);
     } finally {

@@ -1,6 +1,8 @@
 import type { EnvPair } from '#libs/contract';
 import { assignments, quote } from './shell-quote.js';
-import { COMMON, EMIT, PROBE, READ, RECORD_KILL, RUN } from './shim-script.js';
+import { COMMON, EMIT } from './shim-common.js';
+import { PROBE, READ, RECORD_KILL } from './shim-read.js';
+import { RUN } from './shim-run.js';
 
 /** How many ended sessions keep their journal in a sandbox: of detachable ones, and of all others. */
 export const KEPT_SESSIONS = { detachable: 100, other: 20 } as const;

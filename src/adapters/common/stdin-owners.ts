@@ -5,7 +5,7 @@ export class StdinOwners {
   readonly #owners = new Map<string, object>();
 
   /** @returns `check`, which throws once another took over, and `release` */
-  take(session: string): { check(): void; release(): void } {
+  take(session: string): { readonly check: () => void; readonly release: () => void } {
     const owner = {};
     this.#owners.set(session, owner);
     return {

@@ -4,13 +4,20 @@ import { once } from 'node:events';
 import { chmod, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { allGone, sleepMarker } from '../../../test/support/processes.js';
-import { tempDir } from '../../../test/support/temp-dir.js';
-import { settles, until } from '../../../test/support/until.js';
-import { FROM_STDIN } from './shim-script.js';
-import { JournalParser, type JournalRecord } from './journal-parser.js';
-import { newNonce, processTag } from './session-id.js';
-import { probeProgram, readProgram, recordKillProgram, shimProgram, type ReadFrom, type ShimCommand } from './shim.js';
+import { allGone, sleepMarker } from '../support/processes.js';
+import { tempDir } from '../support/temp-dir.js';
+import { settles, until } from '../support/until.js';
+import { FROM_STDIN } from '../../src/adapters/common/shim-start.js';
+import { JournalParser, type JournalRecord } from '../../src/adapters/common/journal-parser.js';
+import { newNonce, processTag } from '../../src/adapters/common/session-id.js';
+import {
+  probeProgram,
+  readProgram,
+  recordKillProgram,
+  shimProgram,
+  type ReadFrom,
+  type ShimCommand,
+} from '../../src/adapters/common/shim.js';
 
 const SHELLS: readonly (readonly [name: string, argv: readonly string[]])[] = [
   ['dash', ['dash']],
@@ -257,15 +264,15 @@ describe.each(SHELLS)('the shim under %s', (name, shell) => {
     const whole = read(nonce);
     await whole.ended;
     expect([whole.stdout.toString(), whole.stderr.toString()]).toEqual(['0123456789\n', 'abcdef\n']);
-    expect(whole.words).toEqual(['f 0 0', 'x 4 11 7 -']);
+    expect(whole.words).toEqual(['f 0 0 0', 'x 4 11 7 -']);
     const part = read(nonce, { stdout: 4, stderr: 7 });
     Object.assign(part.base, { stdout: 4, stderr: 7 });
     await part.ended;
     expect([part.stdout.toString(), part.stderr.toString()]).toEqual(['456789\n', '']);
-    expect(part.words).toEqual(['f 4 7', 'x 4 11 7 -']);
+    expect(part.words).toEqual(['f 4 7 0', 'x 4 11 7 -']);
     const now = read(nonce, { stdout: 'now', stderr: 'now' });
     await now.ended;
-    expect(now.words).toEqual(['f 11 7', 'x 4 11 7 -']);
+    expect(now.words).toEqual(['f 11 7 0', 'x 4 11 7 -']);
     const beyond = read(nonce, { stdout: 12 });
     await beyond.ended;
     expect(beyond.words).toEqual(['b 11 7']);
@@ -282,7 +289,7 @@ describe.each(SHELLS)('the shim under %s', (name, shell) => {
     await until('the second piece came', () => reader.stdout.byteLength === 2_097_152);
     reader.stdin.end();
     await reader.ended;
-    expect(reader.words).toEqual(['f 0 0', 'p']);
+    expect(reader.words).toEqual(['f 0 0 0', 'p']);
     expect(reader.stdout.byteLength).toBe(2_097_152);
   });
 
@@ -291,7 +298,7 @@ describe.each(SHELLS)('the shim under %s', (name, shell) => {
     await until('the first line came', () => program.stdout.toString() === 'a\n');
     const reader = read(program.nonce, { stdout: 2, takeOver: true });
     Object.assign(reader.base, { stdout: 2 });
-    await until('the reader is there', () => reader.words[0] === 'f 2 0');
+    await until('the reader is there', () => reader.words[0] === 'f 2 0 1');
     program.stdin.write('\n');
     await until('the second line came', () => reader.stdout.toString() === 'b\n');
     program.stdin.write('\n');
@@ -315,7 +322,7 @@ describe.each(SHELLS)('the shim under %s', (name, shell) => {
     expect(await probe(probeProgram(program.nonce))).toEqual(['l']);
     const lost = read(program.nonce);
     await settles('the reader', lost.ended);
-    expect(lost.words).toEqual(['f 0 0', 'l']);
+    expect(lost.words).toEqual(['f 0 0 0', 'l']);
     expect(lost.stdout.toString()).toBe('up\n');
     expect(await probe(recordKillProgram(program.nonce))).toEqual(['x 137 3 0 k']);
     expect(await probe(recordKillProgram(program.nonce))).toEqual(['x 137 3 0 k']);

@@ -1,0 +1,73 @@
+// The parts of the programs that run inside a sandbox: POSIX sh, for dash, bash and busybox. What they print on their
+// stdout are the records that `JournalParser` reads, and nothing else ever writes there. Variables begin with `sb_`, so
+// that none of the sandbox's own environment is overwritten.
+//
+// The journal of a session is a directory `$HOME/.nestjs-sandbox/<kind>/<nonce>`, mode 0700:
+//   pid     of the shim, which is the parent of the command
+//   out err what the command wrote, byte by byte
+//   exit    "<code> <bytes of out> <bytes of err> <how>", renamed into place: once it is there, it is whole
+//   stdin   present where the command has an open stdin
+//   tty     present for a session on a terminal, which has no `out` and no `err`
+//   quiet   whoever makes it tells the shim to print no more output, since another reader took over
+
+/** What every program needs. */
+export const COMMON = `
+exec 2>/dev/null
+sb_say() { printf '@%s\\n' "$*"; }
+sb_sleep() { sleep "$1" || sleep 1; }
+sb_sizes() {
+  {
+    read -r sb_y sb_y sb_y sb_y sb_se sb_y
+    read -r sb_y sb_y sb_y sb_y sb_so sb_y
+  } <<SB
+$(LC_ALL=C ls -ln "$sb_d/err" "$sb_d/out")
+SB
+}
+sb_alive() {
+  [ -n "$1" ] && kill -0 "$1" && { [ ! -r "/proc/$1/cmdline" ] || grep -q -- "$sb_id" "/proc/$1/cmdline"; }
+}
+sb_find() {
+  sb_d=$HOME/.nestjs-sandbox/sessions/$sb_id
+  [ -d "$sb_d" ] || sb_d=$HOME/.nestjs-sandbox/runs/$sb_id
+  [ -d "$sb_d" ]
+}
+`;
+
+/**
+ * `sb_emit <offset of out> <offset of err> <credits>` prints both streams from there on as they grow, then the exit.
+ * Each credit is worth one piece of at most 1 MiB; without any it waits for a line on stdin, and ends paused at EOF.
+ * Negative: as much as there is. A session whose shim is gone gets 2 s in which whoever killed it may write the exit.
+ */
+export const EMIT = `
+sb_piece() {
+  sb_n=$(($4 - $3))
+  [ "$sb_n" -gt 0 ] || return 1
+  [ "$sb_n" -le 1048576 ] || sb_n=1048576
+  if [ "$sb_w" -eq 0 ]; then read -r sb_y || { sb_say p; exit 0; }
+  elif [ "$sb_w" -gt 0 ]; then sb_w=$((sb_w - 1)); fi
+  sb_say "$1 $3 $sb_n"
+  tail -c "+$(($3 + 1))" "$sb_d/$2" | head -c "$sb_n"
+}
+sb_emit() {
+  sb_o=$1 sb_e=$2 sb_w=$3 sb_i=0 sb_gone=0
+  while :; do
+    sb_x=
+    if [ -e "$sb_d/exit" ]; then read -r sb_x <"$sb_d/exit"
+    elif [ "$sb_w" -lt 0 ]; then [ ! -e "$sb_d/quiet" ] || return
+    elif [ $((sb_i % 10)) -eq 0 ] && ! sb_alive "$sb_p"; then sb_gone=$((sb_gone + 1))
+    fi
+    sb_sizes
+    if [ -n "$sb_x" ]; then set -- $sb_x; sb_so=$2 sb_se=$3; fi
+    sb_moved=
+    if sb_piece o out "$sb_o" "$sb_so"; then sb_o=$((sb_o + sb_n)) sb_moved=1; fi
+    if sb_piece e err "$sb_e" "$sb_se"; then sb_e=$((sb_e + sb_n)) sb_moved=1; fi
+    if [ -n "$sb_moved" ]; then sb_i=0; continue; fi
+    if [ -n "$sb_x" ]; then sb_say "x $sb_x"; return; fi
+    if [ "$sb_gone" -gt 4 ]; then [ -e "$sb_d/exit" ] || { sb_say l; return; }; fi
+    sb_i=$((sb_i + 1))
+    if [ "$sb_i" -lt 5 ]; then sb_sleep 0.01
+    elif [ "$sb_i" -lt 300 ]; then sb_sleep 0.05
+    else sb_sleep 0.2; fi
+  done
+}
+`;

@@ -1,0 +1,2 @@
+export { SpritesAdapter } from './sprites.adapter.js';
+export { SpritesOptions } from './sprites.options.js';

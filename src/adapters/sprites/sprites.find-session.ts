@@ -1,0 +1,26 @@
+import type { Deadline } from '../common/deadline.js';
+import { findTag, type SessionId } from '../common/session-id.js';
+import type { SpritesClient } from './sprites.client.js';
+import { unconfirmed } from './sprites.errors.js';
+import { probeSession } from './sprites.probe.js';
+import { liveSessions } from './sprites.sessions.js';
+
+/**
+ * Whether the live process with the id of a session is that session: the service gives the ids of ended processes to
+ * new ones. Where its list does not show our tag, the sandbox is asked.
+ */
+export async function findSession(
+  client: SpritesClient,
+  name: string,
+  { pid, nonce }: SessionId,
+  deadline: Deadline,
+): Promise<'live' | 'absent' | 'another'> {
+  const entry = (await liveSessions(client, name, deadline)).find((session) => session.pid === pid);
+  if (entry === undefined) return 'absent';
+  const tag = findTag(entry.command);
+  if (tag !== undefined) return tag.nonce === nonce ? 'live' : 'another';
+  const asked = await probeSession(client, name, nonce, deadline);
+  if (asked.state !== 'alive') return 'another';
+  if (asked.pid === pid) return 'live';
+  throw unconfirmed('which process the session is').with({ effect: 'none' });
+}

@@ -1,0 +1,68 @@
+import type { Deadline } from '../common/deadline.js';
+import type { HttpAnswer } from '../common/http-client.js';
+import { parseJsonLines } from '../common/json.js';
+import { spritePath, type SpritesClient } from './sprites.client.js';
+
+const MAX_ANSWER_BYTES = 16 * 1024;
+const BEFORE_THE_LAST: ReadonlySet<unknown> = new Set(['signal', 'timeout', 'exited', 'killed']);
+
+export interface KillRequest {
+  readonly name: string;
+  readonly pid: string;
+  readonly signal: 'SIGTERM' | 'SIGKILL';
+  /** Before the service sends KILL. */
+  readonly graceMs: number;
+}
+
+/** What came of it: `gone` was proved, `killed` by KILL; `ended` before; anything else proves nothing. */
+export type KillOutcome =
+  | { readonly outcome: 'gone'; readonly killed: boolean }
+  | { readonly outcome: 'ended'; readonly status: 404 | 410 }
+  | { readonly outcome: 'refused'; readonly answer: HttpAnswer }
+  | { readonly outcome: 'unproved' };
+
+/** Signals the process group of a session. Sent once, and the answer is believed only if it is whole. */
+export async function killProcess(
+  client: SpritesClient,
+  { name, pid, signal, graceMs }: KillRequest,
+  deadline: Deadline,
+): Promise<KillOutcome> {
+  const answer = await client.send({
+    method: 'POST',
+    path: spritePath(name, 'exec', pid, 'kill'),
+    query: [
+      ['signal', signal],
+      ['timeout', `${graceMs}ms`],
+    ],
+    deadline,
+    maxBytes: MAX_ANSWER_BYTES,
+  });
+  const { status } = answer;
+  if (status === 404 || status === 410) return { outcome: 'ended', status };
+  if (status >= 400 && status < 500) return { outcome: 'refused', answer };
+  return (status === 200 && proof(answer.text(), signal)) || { outcome: 'unproved' };
+}
+
+/**
+ * Every line an object, the last one `complete` with an exit code, `exited` or `killed` before it, and of a KILL the
+ * line that it was sent to a process.
+ */
+function proof(text: string, signal: KillRequest['signal']): KillOutcome | undefined {
+  const lines = parseJsonLines(text);
+  const last = lines?.at(-1);
+  if (lines === undefined || last?.['type'] !== 'complete' || !isExitCode(last['exit_code'])) return undefined;
+  const before = lines.slice(0, -1);
+  if (!before.every(({ type }) => BEFORE_THE_LAST.has(type))) return undefined;
+  const killed = before.some(({ type }) => type === 'killed');
+  if (!killed && !before.some(({ type }) => type === 'exited')) return undefined;
+  if (signal === 'SIGTERM') return { outcome: 'gone', killed };
+  const sent = before.some(
+    ({ type, signal: sentSignal, pid }) =>
+      type === 'signal' && sentSignal === 'SIGKILL' && typeof pid === 'number' && Number.isInteger(pid) && pid > 0,
+  );
+  return sent ? { outcome: 'gone', killed: true } : undefined;
+}
+
+function isExitCode(value: unknown): boolean {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 255;
+}

@@ -1,0 +1,140 @@
+import { SandboxError, type SandboxHandle } from '#libs/contract';
+import { Logger } from '@nestjs/common';
+import type { Deadline } from '../common/deadline.js';
+import type { HttpAnswer } from '../common/http-client.js';
+import { spritePath, type SpritesClient } from './sprites.client.js';
+import { anotherIncarnation, answerError, malformedReply, unconfirmed } from './sprites.errors.js';
+import { spriteResource, type SpriteResource } from './sprites.resource.js';
+
+/** How often a deleted sprite is asked for until it is gone. */
+const GONE_ATTEMPTS = 6;
+
+/** Creating, finding and deleting sprites. */
+export class SpritesManagement {
+  readonly #client: SpritesClient;
+  readonly #logger = new Logger('SpritesAdapter');
+
+  constructor(client: SpritesClient) {
+    this.#client = client;
+  }
+
+  /** Makes it, or finds the one that is there. After an answer that says neither, the name decides. */
+  async create(name: string, deadline: Deadline): Promise<SpriteResource | undefined> {
+    const sprite = await this.#client.retry(deadline, async () => {
+      try {
+        const answer = await this.#post(name, deadline);
+        if (answer.ok) return spriteResource(answer.json(), name);
+        if (answer.status === 409) return await this.#adopt(name, deadline);
+        throw answerError(answer);
+      } catch (error) {
+        if (!(error instanceof SandboxError) || error.effect !== 'unknown' || deadline.signal.aborted) throw error;
+        const found = await this.find(name, deadline).catch(() => undefined);
+        if (found === undefined) throw error;
+        return found;
+      }
+    });
+    // A body that only names it says nothing about its URL.
+    if (this.#client.options.publicUrls && sprite?.url !== undefined && !sprite.isPublic)
+      await this.#open(name, deadline);
+    return sprite;
+  }
+
+  /** @returns its id */
+  async createNew(name: string, deadline: Deadline): Promise<string> {
+    const answer = await this.#post(name, deadline).catch((error: unknown) => {
+      throw error instanceof SandboxError && error.code === 'provider' ? unconfirmed('the creation', error) : error;
+    });
+    if (answer.status >= 300 && answer.status < 400) throw unconfirmed('the creation', answerError(answer));
+    if (!answer.ok) throw answerError(answer);
+    const id = spriteResource(answer.json(), name)?.id;
+    if (id === undefined) throw unconfirmed('the creation');
+    return id;
+  }
+
+  /** `undefined`: there is none of that name. */
+  async find(name: string, deadline: Deadline): Promise<SpriteResource | undefined> {
+    const answer = await this.#client.sendAgain({ method: 'GET', path: spritePath(name), deadline });
+    if (answer.status === 404) return undefined;
+    return resourceIn(answer, name);
+  }
+
+  /** The sprite of a handle. @throws {SandboxError} `not_found`, also for another incarnation */
+  async get({ name, instanceId }: SandboxHandle, deadline: Deadline): Promise<SpriteResource> {
+    const sprite = await this.find(name, deadline);
+    if (sprite === undefined) {
+      throw new SandboxError('not_found', { effect: 'none', message: `there is no sprite '${name}'` });
+    }
+    if (instanceId !== undefined && sprite.id !== instanceId) throw anotherIncarnation(name);
+    return sprite;
+  }
+
+  /** For a handle that names an incarnation: that it is still the one, immediately before something is done to it. */
+  async verify(handle: SandboxHandle, deadline: Deadline): Promise<void> {
+    if (handle.instanceId === undefined) return;
+    await this.get(handle, deadline).catch((error: unknown) => {
+      throw error instanceof SandboxError ? error.with({ effect: 'none' }) : error;
+    });
+  }
+
+  /** Resolves once the name is free, or belongs to another incarnation. */
+  async destroy({ name, instanceId }: SandboxHandle, deadline: Deadline): Promise<void> {
+    if (instanceId !== undefined) {
+      const sprite = await this.find(name, deadline);
+      if (sprite === undefined) return;
+      if (sprite.id !== instanceId) throw anotherIncarnation(name);
+    }
+    const answer = await this.#client.sendAgain({ method: 'DELETE', path: spritePath(name), deadline });
+    if (!answer.ok && answer.status !== 404) throw answerError(answer);
+    await this.#client.retry(
+      deadline,
+      async () => {
+        const sprite = await this.find(name, deadline);
+        if (sprite === undefined || (instanceId !== undefined && sprite.id !== instanceId)) return;
+        throw unconfirmed('the deletion');
+      },
+      GONE_ATTEMPTS,
+    );
+  }
+
+  async #post(name: string, deadline: Deadline): Promise<HttpAnswer> {
+    const auth = this.#client.options.publicUrls ? 'public' : 'sprite';
+    return this.#client.send({
+      method: 'POST',
+      path: '/v1/sprites',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ name, url_settings: { auth } }),
+      deadline,
+      maxBytes: 64 * 1024,
+    });
+  }
+
+  async #adopt(name: string, deadline: Deadline): Promise<SpriteResource> {
+    const sprite = await this.find(name, deadline);
+    // Deleted since; another attempt makes it.
+    if (sprite === undefined) throw unconfirmed('the creation');
+    return sprite;
+  }
+
+  /** The sprite is there either way: that its URL is not open is no reason to fail. */
+  async #open(name: string, deadline: Deadline): Promise<void> {
+    try {
+      const answer = await this.#client.sendAgain({
+        method: 'PUT',
+        path: spritePath(name),
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ url_settings: { auth: 'public' } }),
+        deadline,
+      });
+      if (!answer.ok) throw answerError(answer);
+    } catch (error) {
+      this.#logger.warn(`the URL of sprite '${name}' could not be made public: ${(error as Error).message}`);
+    }
+  }
+}
+
+function resourceIn(answer: HttpAnswer, name: string): SpriteResource {
+  if (!answer.ok) throw answerError(answer);
+  const sprite = spriteResource(answer.json(), name);
+  if (sprite === undefined) throw malformedReply('the sprite');
+  return sprite;
+}

@@ -1,0 +1,62 @@
+import type { NetworkPolicy } from '#libs/contract';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Deadline } from '../common/deadline.js';
+import { asObject } from '../common/json.js';
+import { spritePath, type SpritesClient } from './sprites.client.js';
+import { answerError, malformedReply, unconfirmed } from './sprites.errors.js';
+
+/** A sprite that boots answers late. */
+export const POLICY_TIMEOUT_MS = 90_000;
+
+const READ_BACKS = 5;
+
+/**
+ * Rules for exactly these hosts. The service lets everything pass where there is no rule, so what is not allowed is
+ * denied by a rule of its own.
+ */
+export function rulesFor({ allow }: NetworkPolicy): { domain: string; action: 'allow' | 'deny' }[] {
+  const domains = [...new Set(allow.map((host) => host.toLowerCase()))];
+  const rules = domains.map((domain) => ({ domain, action: 'allow' as const }));
+  return domains.includes('*') ? rules : [...rules, { domain: '*', action: 'deny' }];
+}
+
+/** Sets a policy, and reads it back until it is the one in force. */
+export async function applyPolicy(
+  client: SpritesClient,
+  name: string,
+  policy: NetworkPolicy,
+  deadline: Deadline,
+): Promise<void> {
+  const path = spritePath(name, 'policy', 'network');
+  const rules = rulesFor(policy);
+  const answer = await client.sendAgain({
+    method: 'POST',
+    path,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ rules }),
+    deadline,
+  });
+  if (!answer.ok) throw answerError(answer);
+  const wanted = keyOf(rules);
+  for (let attempt = 1; ; attempt += 1) {
+    const found = await client.sendAgain({ method: 'GET', path, deadline });
+    if (!found.ok) throw answerError(found).with({ effect: 'unknown' });
+    const inForce = asObject(found.json())?.['rules'];
+    if (!Array.isArray(inForce)) throw malformedReply('the network policy');
+    if (keyOf(inForce) === wanted) return;
+    if (attempt === READ_BACKS) throw unconfirmed('the network policy');
+    const waitMs = client.options.retryBaseMs * attempt;
+    await delay(waitMs, undefined, { signal: deadline.signal }).catch(() => {
+      throw deadline.error('unknown');
+    });
+  }
+}
+
+/** Rules in any order. */
+function keyOf(rules: readonly unknown[]): string {
+  const lines = rules.map((rule) => {
+    const { domain, action, ...others } = asObject(rule) ?? {};
+    return JSON.stringify([typeof domain === 'string' ? domain.toLowerCase() : domain, action, others]);
+  });
+  return lines.toSorted().join('\n');
+}

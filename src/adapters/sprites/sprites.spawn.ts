@@ -1,0 +1,51 @@
+import { StreamingCommand, type SandboxCommand, type SandboxHandle, type SpawnRequest } from '#libs/contract';
+import { Deadline } from '../common/deadline.js';
+import { formatSessionId } from '../common/session-id.js';
+import type { StdinOwners } from '../common/stdin-owners.js';
+import { socketTimeoutMs, type SpritesClient } from './sprites.client.js';
+import { checkArguments, startCommand } from './sprites.start-command.js';
+import { SessionStdin, attachStdin } from './sprites.stdin.js';
+import { spawnTerminal } from './sprites.terminal.js';
+
+/** Starts a command whose output comes as it is written. */
+export async function spawnInSprite(
+  client: SpritesClient,
+  owners: StdinOwners,
+  handle: SandboxHandle,
+  request: SpawnRequest,
+): Promise<SandboxCommand> {
+  checkArguments(request);
+  const deadline = new Deadline(socketTimeoutMs(client), request.signal);
+  try {
+    if (request.tty) return await spawnTerminal(client, handle, { ...request, tty: request.tty }, deadline);
+    const { name, provider } = handle;
+    const spec = { ...request, once: false, stderrToStdout: false };
+    const { nonce, process, stream, feed } = await startCommand(client, name, spec, deadline);
+    const sessionId = formatSessionId({ pid: process.pid, nonce });
+    const owner = owners.take(`${name}/${sessionId}`);
+    const attach = () => attachStdin(client, name, process.pid);
+    // Only a detachable one is still there when its connection is lost.
+    const gone = () => Promise.reject(stream.end);
+    const stdin = new SessionStdin(process, request.detachable ? attach : gone, owner.check, owner.release);
+    stream.exit.then(owner.release, owner.release);
+    return new StreamingCommand({
+      provider,
+      handle,
+      sessionId,
+      stream,
+      channel: {
+        write: (data) => stdin.write(data),
+        closeStdin: () => stdin.closeStdin(),
+        taken: () => feed.taken(),
+        stop: async () => {
+          feed.stop();
+          stdin.close();
+        },
+      },
+      stdin: request.stdin,
+      tty: false,
+    });
+  } finally {
+    deadline[Symbol.dispose]();
+  }
+}

@@ -1,0 +1,100 @@
+import type { SandboxError, TerminalSize } from '#libs/contract';
+import type { Deadline } from '../common/deadline.js';
+import { processTag, type ProcessKind } from '../common/session-id.js';
+import { FROM_STDIN } from '../common/shim-start.js';
+import { spritePath, type SpritesClient } from './sprites.client.js';
+import { SpriteProcess, type ProcessSink } from './sprites.process.js';
+
+export interface SpriteProgram {
+  readonly name: string;
+  readonly program: string;
+  readonly kind: ProcessKind;
+  readonly nonce: string;
+  /** What the list of sessions shows of it beside our tag. */
+  readonly title: string;
+  /** What becomes of it when its connection is lost. */
+  readonly lives: 'on' | '10s' | '1s';
+  /** `undefined`: no terminal. */
+  readonly tty?: TerminalSize | undefined;
+}
+
+/** The parameters of an exec that belong to how long it lives. */
+export function lifetime(lives: SpriteProgram['lives']): [string, string][] {
+  if (lives !== 'on') return [['max_run_after_disconnect', lives]];
+  // Neither alone is documented to be enough.
+  return [
+    ['detachable', 'true'],
+    ['max_run_after_disconnect', '0'],
+  ];
+}
+
+/**
+ * Starts a program for `sh` that comes over stdin, so that it runs only once this end is connected. A failure before
+ * it was sent has effect `none`.
+ */
+export async function startProgram(
+  client: SpritesClient,
+  { program, ...spec }: SpriteProgram,
+  sink: ProcessSink,
+  deadline: Deadline,
+): Promise<SpriteProcess> {
+  const process = await startShell(client, { ...spec, script: FROM_STDIN }, sink, deadline);
+  try {
+    await sendProgram(process, spec, program);
+    await process.introduced(deadline);
+  } catch (error) {
+    process.close();
+    throw error;
+  }
+  return process;
+}
+
+/** A shell that waits for its program. */
+export async function startShell(
+  client: SpritesClient,
+  { name, kind, nonce, title, lives, tty, script }: Omit<SpriteProgram, 'program'> & { readonly script: string },
+  sink: ProcessSink,
+  deadline: Deadline,
+): Promise<SpriteProcess> {
+  const process = new SpriteProcess(sink, tty !== undefined);
+  const query: [string, string][] = [
+    ...['sh', '-c', script, processTag(kind, nonce), title].map((word): [string, string] => ['cmd', word]),
+    ['tty', String(tty !== undefined)],
+    ['stdin', 'true'],
+    ...lifetime(lives),
+  ];
+  if (tty) query.push(['cols', String(tty.cols)], ['rows', String(tty.rows)]);
+  await process.connect(client, spritePath(name, 'exec'), query, deadline).catch((error: unknown) => {
+    throw (error as SandboxError).with({ effect: 'none' });
+  });
+  return process;
+}
+
+/** What a shell that was started so runs. */
+export function sendProgram(
+  process: SpriteProcess,
+  { kind, nonce }: Pick<SpriteProgram, 'kind' | 'nonce'>,
+  program: string,
+): Promise<void> {
+  return process.write(Buffer.from(`${program}${processTag(kind, nonce)}\n`));
+}
+
+/** Attaches to a running process. */
+export async function attachProcess(
+  client: SpritesClient,
+  { name, pid, tty }: { readonly name: string; readonly pid: string; readonly tty: boolean },
+  sink: ProcessSink,
+  deadline: Deadline,
+): Promise<SpriteProcess> {
+  const process = new SpriteProcess(sink, tty);
+  const query: [string, string][] = [['stdin', 'true']];
+  if (tty) query.push(['tty', 'true']);
+  try {
+    await process.connect(client, spritePath(name, 'exec', pid), query, deadline);
+    await process.introduced(deadline);
+  } catch (error) {
+    process.close();
+    throw error;
+  }
+  return process;
+}
