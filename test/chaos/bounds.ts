@@ -11,12 +11,12 @@ export const CLOSE_SETTLE_MS = 3_000;
 /** For a process to end after it was asked to. */
 export const END_MS = 20_000;
 
-/** Of the platform: short, so that silence and probes happen within a run. */
+/** Of the platform: short, so that silence and probes happen within a run; for a reply longer than {@link SETTLE_MS}. */
 export const PLATFORM_TIMES = {
   pingIntervalMs: 1_000,
   silenceMs: 4_000,
   probeTimeoutMs: 1_000,
-  requestTimeoutMs: 10_000,
+  requestTimeoutMs: 20_000,
   heartbeatIntervalMs: 1_000,
   drainMs: 1_500,
 };

@@ -4,9 +4,13 @@ import type { Counter, Tally } from './counters.js';
 import type { Daemon } from './daemon.js';
 import type { Ledger } from './ledger.js';
 import type { DaemonCounts } from './messages.js';
+import { SLEEP } from './programs.js';
 import type { Platform } from './platform.js';
 import { leftInRoot, listed, sessionProcesses, sockets } from './remains.js';
 import { beyond } from './resources.js';
+
+/** Of a connection without a request: for pings, silence and heartbeats. */
+const IDLE_TIMERS = 3;
 
 export interface Stage {
   /** Of the whole run. */
@@ -25,11 +29,18 @@ export interface Stage {
 export async function countRemains(stage: Stage, baseline: DaemonCounts): Promise<void> {
   const { directory, temporary, platform, daemons } = stage;
   const { tally } = stage.ledger;
+  // Only an exec starts it, and an exec ends with its link.
+  await counted(tally, 'leakedProcesses', () => sessionProcesses(directory, SLEEP));
   const cleared = await platform.ask({ type: 'clear' }, 'cleared', 2 * HUNG_MS).catch(() => undefined);
   if (!cleared) tally.add('hungPromises', 'the sandboxes were not destroyed in time');
   for (const name of cleared?.left ?? []) tally.add('leakedDirectories', `sandbox ${name} is listed after destroy`);
 
   await counted(tally, 'leakedSessions', () => gatewayLeft(stage));
+  await counted(tally, 'leakedTimers', async () => {
+    const { connections } = await platform.ask({ type: 'count' }, 'counted', HUNG_MS);
+    const timers = connections.map((connection) => connection.timers).filter((count) => count > IDLE_TIMERS);
+    return timers.map((count) => `a connection with ${count} timers`);
+  });
   await counted(tally, 'leakedListeners', async () => {
     const { listeners } = await platform.ask({ type: 'count' }, 'counted', HUNG_MS);
     return Array.from({ length: listeners }, () => 'a listener of the abort signal of all calls');
@@ -50,10 +61,12 @@ export async function countRemains(stage: Stage, baseline: DaemonCounts): Promis
 
 /** What the gateway counts beside one idle connection for each daemon. */
 async function gatewayLeft({ platform, daemons }: Stage): Promise<string[]> {
-  const { stats } = await platform.ask({ type: 'count' }, 'counted', HUNG_MS);
+  const { stats, connections: each } = await platform.ask({ type: 'count' }, 'counted', HUNG_MS);
   const { connections, pendingAuthentications, pendingRequests, unsentRequests, sessions, queuedBytes } = stats;
   const counts = { pendingAuthentications, pendingRequests, unsentRequests, sessions, queuedBytes };
-  const left = Object.entries(counts).map(([name, count]) => `${name} of the gateway: ${count}`);
+  if (each.length !== daemons.length) return [`connections that the host has: ${each.length}`];
+  const subscribers = each.reduce((sum, connection) => sum + connection.subscribers, 0);
+  const left = Object.entries({ ...counts, subscribers }).map(([name, count]) => `${name} of the gateway: ${count}`);
   if (connections !== daemons.length) left.push(`connections of the gateway: ${connections}`);
   return left.filter((text) => !text.endsWith(' 0'));
 }

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { SandboxError } from 'nestjs-sandbox';
+import { SandboxError, type ExecOptions } from 'nestjs-sandbox';
 import { isUnreachable } from './caller.js';
 import { bytesAt } from './lines.js';
 import { isRunning } from './process-state.js';
@@ -64,17 +64,25 @@ function expectSame(lie: (what: string) => void, got: Result, truth: Required<Om
   }
 }
 
-/** Runs into its deadline or its output limit; where the error says that the command was stopped, it must be gone. */
+/**
+ * Runs into its deadline or its output limit, or is aborted; where the error says that the command was stopped, it must
+ * be gone.
+ */
 export async function tellLimit(telling: Telling): Promise<void> {
   const { story, sandboxes, handle, caller, random, signal } = telling;
-  const timeoutMs = random.int(100, 1_500);
-  const byTime = random.chance(0.5);
+  const afterMs = random.int(100, 3_000);
+  const limit = random.pick({ time: 1, output: 1, abort: 1 });
+  const options: Record<typeof limit, ExecOptions> = {
+    time: { signal, timeoutMs: afterMs },
+    output: { signal, maxOutputBytes: 10_000 },
+    // Nothing else ends this one, unless its link does.
+    abort: { signal: AbortSignal.timeout(afterMs) },
+  };
   try {
     await caller.once('exec', (mark) => {
-      const { cmd, args } = byTime
-        ? sleeping(mark)
-        : printing(mark, story.content, { ...story.printing, steps: 100_000 });
-      return sandboxes.exec(handle, cmd, args, { signal, ...(byTime ? { timeoutMs } : { maxOutputBytes: 10_000 }) });
+      const { cmd, args } =
+        limit === 'output' ? printing(mark, story.content, { ...story.printing, steps: 100_000 }) : sleeping(mark);
+      return sandboxes.exec(handle, cmd, args, options[limit]);
     });
     caller.lie('an exec beyond its limit had a result');
   } catch (error) {

@@ -101,7 +101,7 @@ export class Ledger {
       const since = Math.max(from, to - NOTICED_MS);
       return story && this.faults.covers(story.daemon, since, to) ? undefined : 'nothing was done to the link';
     }
-    if (detail === 'timeout' || detail === 'output_limit') {
+    if (detail === 'timeout' || detail === 'output_limit' || code === 'aborted') {
       return story?.kind === 'limit' ? undefined : 'the call had no such limit';
     }
     const lost = detail === 'session_lost';

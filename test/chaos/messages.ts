@@ -1,3 +1,4 @@
+import type { RunnerConnectionStats } from '#libs/protocol';
 import type { RunnerGatewayStats } from 'nestjs-sandbox/runner';
 import type { Evidence, StoryRecord } from './evidence.js';
 import type { StorySource } from './story.js';
@@ -36,7 +37,12 @@ export type FromPlatform =
   | { readonly type: 'report'; readonly evidence: readonly Evidence[]; readonly stories: readonly StoryRecord[] }
   | { readonly type: 'finished' }
   | { readonly type: 'cleared'; readonly left: readonly string[] }
-  | { readonly type: 'counted'; readonly stats: RunnerGatewayStats; readonly listeners: number }
+  | {
+      readonly type: 'counted';
+      readonly stats: RunnerGatewayStats;
+      readonly connections: readonly RunnerConnectionStats[];
+      readonly listeners: number;
+    }
   | { readonly type: 'closed'; readonly resources: readonly string[]; readonly warnings: readonly string[] };
 
 /** What a daemon answers to any message: its keeper, and what keeps its process alive. */

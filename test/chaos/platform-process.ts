@@ -5,10 +5,18 @@ import type { AddressInfo } from 'node:net';
 import { Injectable, Module, type INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { SandboxModule, SandboxService } from 'nestjs-sandbox';
-import { LocalRunnerHost, RunnerAdapter, RunnerGateway, RunnerModule, RunnerWsAdapter } from 'nestjs-sandbox/runner';
+import {
+  LocalRunnerHost,
+  RunnerAdapter,
+  RunnerGateway,
+  RunnerHost,
+  RunnerModule,
+  RunnerWsAdapter,
+} from 'nestjs-sandbox/runner';
+import { RunnerConnection } from '#libs/protocol';
 import { Callers } from './callers.js';
 import { PLATFORM_TIMES, STOP_TIMEOUT_MS } from './bounds.js';
-import type { FromPlatform, PlatformSetup, ToPlatform } from './messages.js';
+import type { FromPlatform, PlatformSetup, Runner, ToPlatform } from './messages.js';
 import { Outbox } from './outbox.js';
 import { leftOver, resources } from './resources.js';
 
@@ -29,7 +37,8 @@ for (const event of ['uncaughtException', 'unhandledRejection']) {
 @Module({})
 class ChaosModule {}
 
-let started: { readonly app: INestApplication; readonly callers: Callers } | undefined;
+let started:
+  { readonly app: INestApplication; readonly callers: Callers; readonly runners: readonly Runner[] } | undefined;
 /** What there is without an application. */
 let before: readonly string[] = [];
 
@@ -56,7 +65,7 @@ async function begin(setup: PlatformSetup): Promise<void> {
   app.useWebSocketAdapter(new RunnerWsAdapter(app));
   await app.listen(0, '127.0.0.1');
   const callers = new Callers(setup, app.get(SandboxService), outbox, abort.signal);
-  started = { app, callers };
+  started = { app, callers, runners: setup.runners };
   send({ type: 'listening', port: ((app.getHttpServer() as { address(): unknown }).address() as AddressInfo).port });
   callers.start();
 }
@@ -79,7 +88,7 @@ async function take(message: ToPlatform): Promise<void> {
   if (message.type === 'begin') return begin(message.setup);
   if (message.type === 'close') return close();
   if (!started) return;
-  const { app, callers } = started;
+  const { app, callers, runners } = started;
   if (message.type === 'finish') {
     await callers.finish();
     send({ type: 'finished' });
@@ -87,7 +96,9 @@ async function take(message: ToPlatform): Promise<void> {
     send({ type: 'cleared', left: await callers.clear() });
   } else {
     const listeners = getEventListeners(abort.signal, 'abort').length;
-    send({ type: 'counted', stats: app.get(RunnerGateway).stats(), listeners });
+    const links = await Promise.all(runners.map(({ id }) => app.get(RunnerHost).whereis(id)));
+    const connections = links.flatMap((link) => (link instanceof RunnerConnection ? [link.stats()] : []));
+    send({ type: 'counted', stats: app.get(RunnerGateway).stats(), connections, listeners });
   }
 }
 

@@ -59,9 +59,11 @@ export function echoing(mark: string, exitCode: number): Program {
   return shell(`cat; exit ${exitCode}`, mark);
 }
 
-/** Longer than any run. */
+/** What {@link sleeping} has on its command line: longer than any run. */
+export const SLEEP = 'sleep 7200';
+
 export function sleeping(mark: string): Program {
-  return shell('exec sleep 7200', mark);
+  return shell(`exec ${SLEEP}`, mark);
 }
 
 function shell(script: string, mark: string, args: readonly string[] = []): Program {

@@ -5,13 +5,17 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Processes of sessions below `directory`, by the mark that each has in its environment. */
-export async function sessionProcesses(directory: string): Promise<string[]> {
+/**
+ * Processes of sessions below `directory`, by the mark that each has in its environment.
+ *
+ * @param command what else is on its command line; every one without it
+ */
+export async function sessionProcesses(directory: string, command = ''): Promise<string[]> {
   const options = process.platform === 'darwin' ? ['-axwwE'] : ['axwwe'];
   const { stdout } = await run('ps', [...options, '-o', 'pid=,stat=,command='], { maxBuffer: 256 * 1024 * 1024 });
   return stdout
     .split('\n')
-    .filter((line) => line.includes('SANDBOX_SESSION=') && line.includes(directory))
+    .filter((line) => [command, 'SANDBOX_SESSION=', directory].every((text) => line.includes(text)))
     .map((line) => /^\s*(\d+)\s+(\S+)/.exec(line))
     .flatMap((match) => (match && !match[2]?.startsWith('Z') ? [`process ${match[1]}`] : []));
 }

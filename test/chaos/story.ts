@@ -9,7 +9,7 @@ import { printed, type Printing } from './programs.js';
  * - `flood`: the same, printing as fast as it can to a reader that is slow
  * - `twin`: the same with a second reader that attached elsewhere
  * - `exec`: short commands with a known result, one after the other
- * - `limit`: an exec that runs into its deadline or its output limit
+ * - `limit`: an exec that runs into its deadline or its output limit, or is aborted
  * - `echo`: a command that prints what is written to it
  * - `suspend`, `destroy`: a stream in a sandbox of its own, which is suspended or destroyed under it
  */
@@ -51,7 +51,7 @@ const KINDS: Record<StoryKind, number> = {
   flood: 4,
   twin: 8,
   exec: 14,
-  limit: 4,
+  limit: 8,
   echo: 12,
   suspend: 4,
   destroy: 4,
