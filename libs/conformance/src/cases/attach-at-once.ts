@@ -3,6 +3,12 @@ import { expectBytes, expectEqual } from '../expect.js';
 import type { Reading } from '../reading.js';
 import { countOutput, expectOutput, leave, say, startPuppet, startSession } from '../session.js';
 
+/** A promise that is awaited when others have settled, or never if one of them fails. */
+function later<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
+}
+
 export const attachAtOnceCases: readonly ConformanceCase[] = [
   {
     id: 'ATT-040',
@@ -24,7 +30,7 @@ export const attachAtOnceCases: readonly ConformanceCase[] = [
         onFrame: () => {
           while (moments.length > 0 && reading.bytes >= (moments[0] as number)) {
             moments.shift();
-            joining.push(t.attach(handle, id).then((joined) => t.read(joined)));
+            joining.push(later(t.attach(handle, id).then((joined) => t.read(joined))));
           }
         },
       });
@@ -51,12 +57,14 @@ export const attachAtOnceCases: readonly ConformanceCase[] = [
       for (let round = 0; round < 30; round++) {
         const text = `${round}: ${'.'.repeat(Math.floor(Math.random() * 50))}\n`;
         expected += text;
-        const saying = say(command, text);
+        const saying = later(say(command, text));
         const stdout = Math.floor(Math.random() * (reading.offsets.stdout + 1));
         joining.push(
-          t
-            .attach(handle, id, { from: { stdout } })
-            .then((joined) => ({ joined: t.read(joined, { from: { stdout } }), stdout })),
+          later(
+            t
+              .attach(handle, id, { from: { stdout } })
+              .then((joined) => ({ joined: t.read(joined, { from: { stdout } }), stdout })),
+          ),
         );
         await saying;
       }

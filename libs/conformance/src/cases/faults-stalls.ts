@@ -91,6 +91,7 @@ export const stallCases: readonly ConformanceCase[] = [
       await reading.shows('ready\n');
       const heal = await t.inject('stall');
       const stopped = command.stop();
+      stopped.catch(() => {});
       const error = await t.within('the end of its output', 2_000, reading.error());
       expectError('the end of its output', error, { code: 'unavailable', detail: 'detached' });
       await expectRejection('a write', command.writeStdin('x'), { code: ['unavailable', 'invalid'], effect: 'none' });
@@ -115,7 +116,10 @@ export const stallCases: readonly ConformanceCase[] = [
       const closing = command.closeStdin();
       closing.catch(() => {});
       let ended = false;
-      void reading.ended.then(() => (ended = true));
+      const end = (): void => {
+        ended = true;
+      };
+      reading.ended.then(end, end);
       const abort = new AbortController();
       const pending = t.adapter.get(handle, { signal: abort.signal }).catch(() => {});
       setTimeout(() => abort.abort(), t.ms(300));

@@ -103,6 +103,7 @@ export const sessionCases: readonly ConformanceCase[] = [
       const handle = await t.sandbox();
       expectEqual('sessions of a new sandbox', await t.adapter.listSessions(handle), []);
       const pending = t.exec(handle, t.words.pause(200));
+      pending.catch(() => {});
       expectEqual('sessions during an exec', await t.adapter.listSessions(handle), []);
       await pending;
       expectEqual('sessions after an exec', await t.adapter.listSessions(handle), []);
