@@ -19,9 +19,11 @@ export interface ChildSpec {
   readonly stdin?: string | undefined;
   /** Names of one FIFO per output stream: one when stderr goes to stdout. */
   readonly fifos: readonly string[];
+  /** Whether it leads a session and a group of its own. Without, it shares the group of this process. @default true */
+  readonly ownGroup?: boolean;
 }
 
-/** A process that runs, as the leader of a group of its own, with our ends of its stdio. */
+/** A process that runs, with our ends of its stdio. */
 export interface Child {
   readonly process: ChildProcess;
   readonly pid: number;
@@ -83,7 +85,7 @@ function spawnChild(spec: ChildSpec, stdio: StdioOptions): ChildProcess {
       env: spec.env,
       stdio,
       // Makes it the leader of a session and a group, so that all of it can be signalled.
-      detached: true,
+      detached: spec.ownGroup ?? true,
     });
   } catch (error) {
     const errno = errnoOf(error);

@@ -6,11 +6,12 @@ import {
   OutputEnd,
   OutputPipe,
   ProcessGroup,
+  signalProcess,
   StdinQueue,
   stopProcesses,
   type Child,
 } from '#libs/process';
-import type { EmulatedProcess, OutputStream, ProcessEvents } from './emulated-process.js';
+import type { EmulatedProcess, OutputStream, ProcessEvents, ProcessSpec } from './emulated-process.js';
 
 /** A process whose stdio are pipes. */
 export class PipeProcess implements EmulatedProcess {
@@ -22,13 +23,16 @@ export class PipeProcess implements EmulatedProcess {
   #exit: Exit | undefined;
   #outputEnd: OutputEnd | undefined;
   #ended = false;
+  #hurried: boolean;
 
   constructor(
     child: Child,
     /** What its processes carry in their environment. */
     private readonly id: string,
     private readonly events: ProcessEvents,
+    outputEnd: ProcessSpec['outputEnd'] = 'silence',
   ) {
+    this.#hurried = outputEnd === 'silence';
     this.pid = child.pid;
     this.group = new ProcessGroup(child.pid, id);
     child.process.on('error', () => {});
@@ -48,7 +52,15 @@ export class PipeProcess implements EmulatedProcess {
   }
 
   async write(data: Uint8Array): Promise<void> {
-    await this.#stdin?.write('next', data).catch(() => {});
+    await this.tryWrite(data);
+  }
+
+  async tryWrite(data: Uint8Array): Promise<boolean> {
+    if (!this.#stdin) return false;
+    return await this.#stdin.write('next', data).then(
+      () => true,
+      () => false,
+    );
   }
 
   async closeStdin(): Promise<void> {
@@ -56,7 +68,7 @@ export class PipeProcess implements EmulatedProcess {
   }
 
   pause(): void {
-    if (!this.#exit) for (const pipe of this.#pipes) pipe.pause();
+    if (!this.#exit || !this.#hurried) for (const pipe of this.#pipes) pipe.pause();
   }
 
   resume(): void {
@@ -67,6 +79,17 @@ export class PipeProcess implements EmulatedProcess {
 
   signal(signal: NodeJS.Signals): void {
     this.group.signal(signal);
+  }
+
+  signalLeader(signal: NodeJS.Signals): boolean {
+    if (this.#exit) return false;
+    signalProcess(this.pid, signal);
+    return true;
+  }
+
+  hurry(): void {
+    this.#hurried = true;
+    if (this.#exit && !this.#outputEnd) this.#awaitEnd(this.#exit);
   }
 
   async stop(how: { readonly signal?: NodeJS.Signals; readonly graceMs: number }): Promise<boolean> {
@@ -97,7 +120,9 @@ export class PipeProcess implements EmulatedProcess {
         this.events.output(stream, Buffer.from(block.subarray(HEADER_BYTES)));
       },
       end: () => {
-        if (this.#pipes.every((pipe) => pipe.ended)) this.#outputEnd?.finish();
+        if (!this.#pipes.every((pipe) => pipe.ended)) return;
+        if (this.#exit && !this.#outputEnd) this.#awaitEnd(this.#exit);
+        else this.#outputEnd?.finish();
       },
       error: (error) => process.emitWarning(error),
     });
@@ -106,13 +131,17 @@ export class PipeProcess implements EmulatedProcess {
   #exited(exit: Exit): void {
     this.#exit = exit;
     this.group.leaderExited();
-    this.#outputEnd = new OutputEnd(KEEPER_LIMITS, () => {
+    this.events.exited?.(exit);
+    if (this.#hurried || this.#pipes.every((pipe) => pipe.ended)) this.#awaitEnd(exit);
+  }
+
+  #awaitEnd(exit: Exit): void {
+    // What the leader wrote last was perhaps not read for a while.
+    this.resume();
+    this.#outputEnd ??= new OutputEnd(KEEPER_LIMITS, () => {
       this.#ended = true;
       this.events.ended(exit);
     });
-    this.events.exited?.(exit);
-    // What the leader wrote last was perhaps not read for a while.
-    this.resume();
     if (this.#pipes.every((pipe) => pipe.ended)) this.#outputEnd.finish();
   }
 }

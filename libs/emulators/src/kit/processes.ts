@@ -10,6 +10,7 @@ import {
   signalProcess,
   startChild,
   stopProcesses,
+  type ProcessEntry,
 } from '#libs/process';
 import type { EmulatedProcess, ProcessEvents, ProcessSpec } from './emulated-process.js';
 import { PipeProcess } from './pipe-process.js';
@@ -76,9 +77,11 @@ export class Processes {
   /** Kills every process of a sandbox. @returns whether nothing is left */
   async stopAll(owner: string): Promise<boolean> {
     const mine = [...this.#open].filter(([, of]) => of === owner).map(([process]) => process);
+    const leads = (pid: number) => mine.some((process) => process.pid === pid && !process.exit);
     const scope = {
       groups: mine.map((process) => process.group),
-      marked: ({ directoryMarker }: { directoryMarker?: string }) => directoryMarker === owner,
+      // A leader that shares the group of this process may have cleared its environment.
+      marked: ({ pid, directoryMarker }: ProcessEntry) => directoryMarker === owner || leads(pid),
     };
     const gone = await stopProcesses(scope, { signal: 'SIGKILL', graceMs: 0 });
     for (const process of mine) {
@@ -103,7 +106,7 @@ export class Processes {
     const [stdin, ...fifos] = spec.stdin ? names : [undefined, ...names];
     try {
       const child = await startChild({ ...spec, program, stdin, fifos: fifos as string[] });
-      if (!('failed' in child)) return new PipeProcess(child, id, events);
+      if (!('failed' in child)) return new PipeProcess(child, id, events, spec.outputEnd);
       for (const name of names) rmSync(name, { force: true });
       return child;
     } catch (error) {

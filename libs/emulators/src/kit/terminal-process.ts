@@ -3,7 +3,7 @@ import { constants as osConstants } from 'node:os';
 import type { Writable } from 'node:stream';
 import type { IPty } from '@lydell/node-pty';
 import type { Exit } from '#libs/contract/core';
-import { ProcessGroup, stopProcesses } from '#libs/process';
+import { ProcessGroup, signalProcess, stopProcesses } from '#libs/process';
 import type { EmulatedProcess, ProcessEvents, ProcessSpec } from './emulated-process.js';
 
 /** How often a terminal that is not read looks whether its process has ended. */
@@ -58,11 +58,16 @@ export class TerminalProcess implements EmulatedProcess {
   }
 
   async write(data: Uint8Array): Promise<void> {
-    if (this.#exit) return;
+    await this.tryWrite(data);
+  }
+
+  async tryWrite(data: Uint8Array): Promise<boolean> {
+    if (this.#exit) return false;
     // The package's own `write` does not tell when the terminal took the bytes.
     const { _socket: socket } = this.#pty as unknown as { readonly _socket: Writable };
     const taken = new Promise<void>((resolve) => socket.write(data, () => resolve()));
     await Promise.race([taken, this.leaderExit]);
+    return !this.#exit;
   }
 
   async closeStdin(): Promise<void> {}
@@ -88,6 +93,14 @@ export class TerminalProcess implements EmulatedProcess {
   signal(signal: NodeJS.Signals): void {
     this.group.signal(signal);
   }
+
+  signalLeader(signal: NodeJS.Signals): boolean {
+    if (this.#exit) return false;
+    signalProcess(this.pid, signal);
+    return true;
+  }
+
+  hurry(): void {}
 
   async stop(how: { readonly signal?: NodeJS.Signals; readonly graceMs: number }): Promise<boolean> {
     this.resume();
