@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { SandboxError } from '#libs/contract';
 
 const LONGEST_TEXT = 120;
@@ -10,7 +11,8 @@ export function describe(value: unknown, depth = 0): string {
   if (value instanceof Error) return `${value.name}: ${value.message}`;
   if (value instanceof Uint8Array) return bytes(value);
   if (value instanceof AbortSignal) return value.aborted ? '<aborted signal>' : '<signal>';
-  if (value instanceof Date) return value.toISOString();
+  // Under Jest a date that comes from Node is of another realm than this file.
+  if (types.isDate(value)) return value.toISOString();
   if (typeof value === 'function') return '<function>';
   if (typeof value !== 'object' || value === null) return String(value);
   if (depth > 3) return '…';
