@@ -66,8 +66,8 @@ export class Channel {
   }
 
   /** Ends the stream after what was sent: a close frame, or with 1006 a cut without one. */
-  close(code = 1000): void | Promise<void> {
-    return this.#steps.take({ close: code });
+  close(code = 1000, reason = ''): void | Promise<void> {
+    return this.#steps.take({ close: code, reason });
   }
 
   /** Reads nothing, pings and a Close included, until what is waited for has settled. */
@@ -94,11 +94,11 @@ export class Channel {
     else if (this.#early.push(message) >= MOST_EARLY) this.socket.pause();
   }
 
-  #perform(step: { data: Buffer; binary: boolean } | { close: number }): void {
+  #perform(step: { data: Buffer; binary: boolean } | { close: number; reason?: string }): void {
     if (this.closed) return;
     if ('data' in step) this.socket.send(step.data, { binary: step.binary });
     else if (step.close === 1006) this.#cut();
-    else this.socket.close(step.close);
+    else this.socket.close(step.close, step.reason);
   }
 
   /** What was sent before still arrives: the end of the TCP stream follows it, without a close frame. */

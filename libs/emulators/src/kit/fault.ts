@@ -5,7 +5,7 @@ import type { CallMatch } from './call.js';
 export type StreamStep =
   | { readonly data: Buffer; readonly binary: boolean }
   /** Ends the stream: 1006 cuts the connection; over HTTP 1000 is the orderly end and any other code a cut. */
-  | { readonly close: number }
+  | { readonly close: number; readonly reason?: string }
   /** What follows waits. */
   | { readonly delayMs: number };
 
