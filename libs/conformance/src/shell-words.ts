@@ -36,7 +36,7 @@ export const shellWords: Vocabulary = Object.freeze({
   pause: (ms) => ({ cmd: 'sleep', args: [String(ms / 1000)] }),
   family: ({ trigger, mark, deaf = false }) =>
     sh(`${deaf ? 'trap "" TERM; ' : ''}${ERRAND} & echo ready; wait; exec sleep 86400`, trigger, mark),
-  background: ({ trigger, mark }) => sh(`${CHATTY_ERRAND} & echo ready`, trigger, mark),
+  background: ({ trigger, mark }) => sh(`echo ready; ${CHATTY_ERRAND} &`, trigger, mark),
   showTerminalSize: () => sh('stty -echo; stty size; while IFS= read -r line; do stty size; done'),
 } satisfies Vocabulary);
 
