@@ -3,6 +3,7 @@ import { runChecks } from './check.js';
 import { PROVIDERS } from './providers.js';
 
 const SUBJECTS: Readonly<Record<keyof typeof PROVIDERS, () => Promise<{ readonly subject: SubjectOf }>>> = {
+  daytona: async () => await import('./daytona.js'),
   e2b: async () => await import('./e2b.js'),
   sprites: async () => await import('./sprites.js'),
 };

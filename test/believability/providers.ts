@@ -6,6 +6,7 @@ export interface Provider {
 }
 
 export const PROVIDERS = {
+  daytona: { packages: { '@daytona/sdk': '0.216.0' } },
   e2b: { packages: { e2b: '2.51.0' } },
   // It hands headers to the global WebSocket, which Node 20 has not.
   sprites: { packages: { '@fly/sprites': '0.1.0', node: '22.23.3' }, node: 'node' },
