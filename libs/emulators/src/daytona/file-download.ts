@@ -2,6 +2,7 @@ import { open, stat, type FileHandle } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { byteRange } from '../kit/byte-range.js';
 import type { Exchange } from '../kit/exchange.js';
+import { daemonAnswer, DaemonFailure } from './daemon-failure.js';
 import { FileCall } from './file-call.js';
 import { daemonBody, type ToolboxCall } from './toolbox-routes.js';
 
@@ -63,11 +64,19 @@ async function sendPart(asked: FileCall, path: string): Promise<void> {
     await exchange.write(head('file', 'application/octet-stream'));
     await sendBytes(exchange, file, 0, (await file.stat()).size);
   } catch (error) {
-    await exchange.write(`${head('error', 'text/plain; charset=utf-8')}${(error as Error).message}`);
+    await exchange.write(errorPart(error, head, asked));
   } finally {
     await file?.close();
   }
   await exchange.write('\r\n');
+}
+
+/** The old daemon has a text. */
+function errorPart(error: unknown, head: (name: string, type: string) => string, { call }: FileCall): string {
+  const { alternatives } = call.sandbox.settings;
+  if (!(error instanceof DaemonFailure)) return `${head('error', 'text/plain; charset=utf-8')}cannot be read`;
+  const { json } = daemonAnswer(error, { method: 'POST', path: '/files/bulk-download' }, alternatives.daemon);
+  return `${head('error', 'application/json')}${JSON.stringify(json)}`;
 }
 
 async function sendBytes(exchange: Exchange, file: FileHandle, from: number, to: number): Promise<void> {
