@@ -3,7 +3,7 @@ import { createServer, connect, type AddressInfo, type Server, type Socket } fro
 
 /**
  * A TCP proxy on loopback that breaks links the way networks do: `cut` resets every connection, `blackHole` drops
- * bytes both ways without closing anything, `throttle` forwards slowly.
+ * bytes both ways without closing anything, `throttle` forwards slowly, `stall` not at all for a while.
  */
 export class TcpProxy {
   readonly #server: Server;
@@ -11,6 +11,7 @@ export class TcpProxy {
   readonly #targetPort: number;
   #refusing = false;
   #bytesPerSecond = Number.POSITIVE_INFINITY;
+  #stalled: Promise<void> | undefined;
   /** Of all connections and both directions together. */
   forwardedBytes = 0;
 
@@ -53,6 +54,16 @@ export class TcpProxy {
     this.#refusing = refusing;
   }
 
+  /** Holds back everything on every connection, present and to come, until the function that it gives is called. */
+  stall(): () => void {
+    let goOn = (): void => {};
+    this.#stalled = new Promise((resolve) => (goOn = resolve));
+    return () => {
+      this.#stalled = undefined;
+      goOn();
+    };
+  }
+
   /** Bytes per second of each direction of each later connection. */
   throttle(bytesPerSecond: number): void {
     this.#bytesPerSecond = bytesPerSecond;
@@ -72,6 +83,7 @@ export class TcpProxy {
     const far = connect({ port: this.#targetPort, host: '127.0.0.1', allowHalfOpen: true });
     const link = new Link(near, far, {
       bytesPerSecond: this.#bytesPerSecond,
+      stalled: () => this.#stalled,
       forwarded: (bytes) => (this.forwardedBytes += bytes),
       closed: () => this.#links.delete(link),
     });
@@ -88,6 +100,7 @@ class Link {
     readonly far: Socket,
     private readonly options: {
       readonly bytesPerSecond: number;
+      readonly stalled: () => Promise<void> | undefined;
       readonly forwarded: (bytes: number) => void;
       readonly closed: () => void;
     },
@@ -117,6 +130,7 @@ class Link {
   async #forward(from: Socket, to: Socket): Promise<void> {
     try {
       for await (const data of from.iterator({ destroyOnReturn: false })) {
+        await this.options.stalled();
         if (this.#swallowing) continue;
         if (!to.write(data)) await once(to, 'drain');
         this.options.forwarded((data as Buffer).byteLength);

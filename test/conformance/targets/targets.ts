@@ -1,6 +1,7 @@
 import { openFakeDaemon } from './fake-daemon.js';
 import { openFake } from './fake.js';
 import { openRunner } from './runner.js';
+import { openSprites } from './sprites.js';
 import type { OpenTarget } from './target.js';
 
 /** Everything that the suite is run on here, by the name of the target. */
@@ -8,4 +9,5 @@ export const TARGETS: Readonly<Record<string, OpenTarget>> = {
   fake: openFake,
   fake_daemon: () => openFakeDaemon(),
   runner: openRunner,
+  sprites: () => openSprites(),
 };
