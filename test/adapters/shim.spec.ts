@@ -83,7 +83,11 @@ class Program {
   readonly base = { stdout: 0, stderr: 0 };
 
   signal(signal: NodeJS.Signals): void {
-    process.kill(-this.pid, signal);
+    try {
+      process.kill(-this.pid, signal);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
   }
 }
 
@@ -257,6 +261,20 @@ describe.each(SHELLS)('the shim under %s', (name, shell) => {
     // Some shells tell their stderr about the `sleep` that died.
     expect(program.words.at(-1)).toMatch(/^x 3 7 \d+ -$/);
     await allGone(`sleep ${marker}`);
+  });
+
+  test('records the exit however often its group gets a TERM', async () => {
+    const program = start(sh('echo up; exec sleep 300'));
+    await until('it runs', () => program.stdout.toString() === 'up\n');
+    const running = { signal: true };
+    const ended = program.ended.finally(() => (running.signal = false));
+    while (running.signal) {
+      program.signal('SIGTERM');
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await ended;
+    expect(program.stdout.toString()).toBe('up\n');
+    expect(program.words.at(-1)).toBe('x 143 3 0 -');
   });
 
   test('replays from any offset, later too', async () => {

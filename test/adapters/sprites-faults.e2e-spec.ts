@@ -147,11 +147,11 @@ describe('finding and deleting sprites', () => {
     expect(await refusal(adapter.destroy(box))).toMatchObject({ code: 'unavailable', effect: 'unknown' });
   });
 
-  test('a handle of another incarnation deletes, restores and terminates nothing', async () => {
+  test('a handle of another incarnation restores and terminates nothing, and for destroy it is gone', async () => {
     const { emulator, adapter } = await open({}, { checkpointCreationEnabled: true });
     const old = sandboxHandle('sprites', 'box', 'sprite-of-before');
     expect(await refusal(adapter.get(old))).toMatchObject({ code: 'not_found' });
-    expect(await refusal(adapter.destroy(old))).toMatchObject({ code: 'not_found', effect: 'none' });
+    await adapter.destroy(old);
     expect(await refusal(adapter.restoreCheckpoint(old, 'v1'))).toMatchObject({ code: 'not_found', effect: 'none' });
     const session = `1-${'a'.repeat(32)}`;
     expect(await refusal(adapter.terminateSession(old, session))).toMatchObject({ code: 'not_found', effect: 'none' });
@@ -331,7 +331,8 @@ describe('starting commands', () => {
       count: 1,
       sessions: [{ id: '77', command: '/usr/bin/vi', created: '2026-01-01T00:00:00Z', tty: true }],
     };
-    emulator.faults.add({ method: 'GET', upgrade: false, path: '/v1/sprites/box/exec', answer: { status: 200, json } });
+    const path = '/v1/sprites/box/exec';
+    emulator.faults.add({ method: 'GET', upgrade: false, path, answer: { status: 200, json }, times: 3 });
     expect(await adapter.listSessions(box)).toMatchObject([{ id: '77', command: '/usr/bin/vi', tty: true }]);
     expect(await refusal(adapter.terminateSession(box, '77'))).toMatchObject({ code: 'not_supported', effect: 'none' });
     expect(await refusal(adapter.attach(box, '77'))).toMatchObject({ code: 'not_supported', effect: 'none' });
@@ -398,7 +399,7 @@ describe('terminating a session', () => {
     await command.stop();
   });
 
-  test('succeeds for one that is not there, by force only if its exit is recorded', async () => {
+  test('succeeds for one that is not there, by force once the sandbox says so too', async () => {
     const { emulator, adapter, box } = await open();
     const command = await adapter.spawn(box, 'true', [], { detachable: true });
     await command.drain();
@@ -408,9 +409,7 @@ describe('terminating a session', () => {
     await adapter.terminateSession(box, id, { mode: 'force' });
     const nobody = `999999-${'a'.repeat(32)}`;
     await adapter.terminateSession(box, nobody);
-    expect(await refusal(adapter.terminateSession(box, nobody, { mode: 'force' }))).toMatchObject({
-      code: 'unavailable',
-    });
+    await adapter.terminateSession(box, nobody, { mode: 'force' });
     expect(posts(emulator, KILL)).toBe(0);
   });
 
@@ -527,6 +526,36 @@ describe('checkpoints', () => {
 });
 
 describe('files', () => {
+  test('are replaced whole: nothing of a write that failed is left, and what was there stays', async () => {
+    const { emulator, adapter, box } = await open();
+    await adapter.writeFile(box, 'd/x', 'before', { mode: 0o600 });
+    for (const answer of [{ status: 500 }, { status: 500, json: { code: 'ENOSPC' } }] as const) {
+      emulator.faults.add({ method: 'POST', path: /rename$/, answer });
+      expect(await refusal(adapter.writeFile(box, 'd/x', 'after'))).toMatchObject({ effect: 'unknown' });
+    }
+    expect(Buffer.from(await adapter.readFile(box, 'd/x')).toString()).toBe('before');
+    expect((await adapter.listFiles(box, 'd')).map(({ name, mode }) => [name, mode])).toEqual([['x', 0o600]]);
+    await adapter.writeFile(box, 'd/x', 'after');
+    expect(Buffer.from(await adapter.readFile(box, 'd/x')).toString()).toBe('after');
+    expect((await adapter.listFiles(box, 'd')).map(({ name, mode }) => [name, mode])).toEqual([['x', 0o600]]);
+  });
+
+  test('are written in place through a link, and where nothing is renamed over what is there', async () => {
+    const { emulator, adapter, box } = await open();
+    await adapter.writeFile(box, 'd/real', 'before');
+    await adapter.exec(box, 'ln', ['-s', 'real', 'd/link']);
+    await adapter.writeFile(box, 'd/link', 'through');
+    expect(Buffer.from(await adapter.readFile(box, 'd/real')).toString()).toBe('through');
+    emulator.faults.add({ method: 'POST', path: /rename$/, answer: { status: 400, json: { code: 'EEXIST' } } });
+    await adapter.writeFile(box, 'd/real', 'in place');
+    expect(Buffer.from(await adapter.readFile(box, 'd/real')).toString()).toBe('in place');
+    const left = await adapter.listFiles(box, 'd');
+    expect(left.map(({ name, type }) => [name, type])).toEqual([
+      ['link', 'symlink'],
+      ['real', 'file'],
+    ]);
+  });
+
   test('a missing sprite is no missing file, and a new one that boots is waited for', async () => {
     const { emulator, adapter, box } = await open({ bootRequests: 2 });
     await adapter.writeFile(box, 'x', 'y');

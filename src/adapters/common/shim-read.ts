@@ -43,7 +43,7 @@ sb_p=; read -r sb_p <"$sb_d/pid"
 if [ ! -e "$sb_d/exit" ]; then
   if sb_alive "$sb_p"; then sb_say "a $sb_p"; exit 0; fi
   if [ -e "$sb_d/tty" ]; then sb_so=0 sb_se=0; else sb_sizes; fi
-  echo "137 $sb_so $sb_se k" >"$sb_d/kill.$$" && mv -f "$sb_d/kill.$$" "$sb_d/exit"
+  [ -n "$sb_so" ] && [ -n "$sb_se" ] && echo "137 $sb_so $sb_se k" >"$sb_d/kill.$$" && mv -f "$sb_d/kill.$$" "$sb_d/exit"
 fi
 read -r sb_x <"$sb_d/exit"
 sb_say "x $sb_x"

@@ -6,6 +6,7 @@
  * Output goes through FIFOs, so that a command which opens /dev/stdout truncates nothing. Their pumps, and the printing
  * of output, ignore the signals that stop a group. What the leader wrote is in the journal once its pump ended, or
  * sleeps on an empty FIFO because others still hold the other end; what those write later is not part of the session.
+ * After the leader the shim and its own helpers ignore those signals too: one that dies of them would spoil the record.
  * The leader runs in the foreground: the status of `wait` cannot be told from its own interruption. After a TERM the
  * group does not outlive the leader.
  */
@@ -88,6 +89,7 @@ if [ -n "$sb_start" ]; then
 elif [ -n "$sb_tty" ]; then
   ( trap ': >"$sb_d/nostart"' EXIT; exec 2>&1; exec "$@" )
   sb_c=$?
+  sb_deaf
 else
   ( sb_deaf; exec cat <"$sb_d/o" >>"$sb_d/out" ) & sb_po=$!
   if [ -z "$sb_merge" ]; then
@@ -106,11 +108,13 @@ if [ -z "$sb_start$sb_tty" ]; then
     exec "$@"
   )
   sb_c=$?
+  sb_deaf
   sb_drain
 fi
 [ ! -e "$sb_d/nostart" ] || sb_how=s
 if [ -n "$sb_tty" ]; then sb_so=0 sb_se=0; else sb_sizes; fi
-echo "$sb_c $sb_so $sb_se $sb_how" >"$sb_d/exit.tmp" && mv -f "$sb_d/exit.tmp" "$sb_d/exit"
+[ -n "$sb_so" ] && [ -n "$sb_se" ] &&
+  echo "$sb_c $sb_so $sb_se $sb_how" >"$sb_d/exit.tmp" && mv -f "$sb_d/exit.tmp" "$sb_d/exit"
 rm -f "$sb_d/o" "$sb_d/e"
 if [ -n "$sb_term" ]; then
   sb_i=0

@@ -57,7 +57,7 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
  * immediately before destroy, restore and terminate, and a name that is taken anew between that and the act is acted
  * on all the same.
  *
- * Sprites park themselves: suspend does nothing, resume looks whether the sprite is there, and any other call into it
+ * Sprites park themselves: suspend and resume only look whether the sprite is there, and any other call into it
  * wakes it. Sessions survive a pause and are lost when the machine was stopped. Their output is kept in the sprite, in
  * `~/.nestjs-sandbox`, without a bound while they run; of ended ones the newest 100 that are detachable and the newest
  * 20 others are kept. Destroying the sprite deletes all of it.
@@ -115,8 +115,12 @@ export class SpritesAdapter extends SandboxAdapter {
     return this.#within(options, (deadline) => listSpriteNames(this.#client, deadline));
   }
 
-  /** The platform parks by itself. */
-  protected override async doSuspend(): Promise<void> {}
+  /** The platform parks by itself: only whether there is something to park is asked. */
+  protected override doSuspend(handle: SandboxHandle, options: CallOptions): Promise<void> {
+    return this.#within(options, async (deadline) => {
+      await this.#management.get(handle, deadline);
+    });
+  }
 
   protected override doResume(handle: SandboxHandle, options: CallOptions): Promise<SandboxHandle> {
     return this.#within(options, async (deadline) => {

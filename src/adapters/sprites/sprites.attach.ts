@@ -11,8 +11,7 @@ import { beyondEnd, malformedWord, noSession, notRecorded } from '../common/jour
 import { parseSessionId, type SessionId } from '../common/session-id.js';
 import type { StdinOwners } from '../common/stdin-owners.js';
 import { socketTimeoutMs, type SpritesClient } from './sprites.client.js';
-import { foreignSession } from './sprites.errors.js';
-import { findSession } from './sprites.find-session.js';
+import { checkForeign, findSession } from './sprites.find-session.js';
 import { feedOf } from './sprites.start-command.js';
 import { SessionStdin, attachStdin } from './sprites.stdin.js';
 import { attachTerminal } from './sprites.terminal.js';
@@ -25,9 +24,12 @@ export async function attachInSprite(
   request: AttachRequest,
 ): Promise<SandboxCommand> {
   const id = parseSessionId(request.sessionId);
-  if (id === undefined) throw foreignSession();
   const deadline = new Deadline(socketTimeoutMs(client), request.signal);
   try {
+    if (id === undefined) {
+      await checkForeign(client, handle.name, request.sessionId, deadline);
+      throw noSession();
+    }
     return await join(client, owners, handle, { ...request, id }, deadline);
   } finally {
     deadline[Symbol.dispose]();
@@ -53,7 +55,8 @@ async function join(
   try {
     if (word !== 'f' || values.length !== 3) throw malformedWord();
     if (request.stdin && values[2] !== '1') throw stdinNotOpen();
-    if (request.stdin && stream.end === undefined) stdin = await takeStdin(client, owners, handle, request, deadline);
+    if (request.stdin && stream.end === undefined)
+      stdin = await takeStdin(client, owners, handle, request, stream.exit, deadline);
   } catch (error) {
     feed.stop();
     throw error;
@@ -82,6 +85,7 @@ async function takeStdin(
   owners: StdinOwners,
   { name }: SandboxHandle,
   { id, sessionId }: AttachRequest & { readonly id: SessionId },
+  ended: Promise<unknown>,
   deadline: Deadline,
 ): Promise<SessionStdin | undefined> {
   const found = await findSession(client, name, id, deadline);
@@ -92,7 +96,7 @@ async function takeStdin(
   });
   if (process === undefined) return undefined;
   const { check, release } = owners.take(`${name}/${sessionId}`);
-  return new SessionStdin(process, () => attachStdin(client, name, id.pid), check, release);
+  return new SessionStdin(process, () => attachStdin(client, name, id.pid), check, release, ended);
 }
 
 /** Nobody keeps what a terminal shows: it can be joined where it is. */

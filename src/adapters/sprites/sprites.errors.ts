@@ -53,7 +53,7 @@ const BY_FILE_CODE: Readonly<Record<string, { readonly read: Fault; readonly wri
 export function answerError(answer: FailedAnswer, use?: 'read' | 'write'): SandboxError {
   const { status } = answer;
   const body = asObject(parseJson(answer.text()));
-  const fileCode = typeof body?.['code'] === 'string' ? body['code'] : undefined;
+  const fileCode = fileCodeOf(answer);
   const ofFile = use && fileCode !== undefined ? BY_FILE_CODE[fileCode] : undefined;
   const [code, init] = (use === 'write' ? (ofFile?.write ?? ofFile?.read) : ofFile?.read) ?? byStatus(status);
   const waitMs = waitOf(answer, body?.['retry_after_seconds']);
@@ -63,6 +63,12 @@ export function answerError(answer: FailedAnswer, use?: 'read' | 'write'): Sandb
     ...(waitMs !== undefined && { retryAfterMs: waitMs }),
     message: `the Sprites API answered ${status}${ofFile ? ` ${fileCode}` : ''}`,
   });
+}
+
+/** The code of POSIX in a refusal of a file endpoint. */
+export function fileCodeOf(answer: Pick<FailedAnswer, 'text'>): string | undefined {
+  const code = asObject(parseJson(answer.text()))?.['code'];
+  return typeof code === 'string' ? code : undefined;
 }
 
 /** Other 4xx are refusals; 5xx may come after the effect; a redirect is not followed, and nothing else is understood. */

@@ -8,11 +8,12 @@ import {
   type FileStat,
   type WriteFileRequest,
 } from '#libs/contract';
-import type { Deadline } from '../common/deadline.js';
+import { Deadline } from '../common/deadline.js';
 import type { HttpAnswer } from '../common/http-client.js';
 import { asObject } from '../common/json.js';
+import { newNonce } from '../common/session-id.js';
 import { spritePath, type SpritesClient } from './sprites.client.js';
-import { answerError, malformedReply } from './sprites.errors.js';
+import { answerError, fileCodeOf, malformedReply } from './sprites.errors.js';
 
 /** The largest file that goes through one request, either way. */
 const MAX_FILE_BYTES = 256 * 1024 * 1024;
@@ -20,6 +21,11 @@ const MAX_LIST_BYTES = 64 * 1024 * 1024;
 const DEFAULT_MODE = 0o644;
 
 const HOME = '/home/sprite';
+
+interface NewFile {
+  readonly body: Uint8Array<ArrayBuffer>;
+  readonly mode: number;
+}
 
 /** The file calls of one service. A relative path, and `~`, begin at the home directory. */
 export class SpritesFiles {
@@ -30,18 +36,48 @@ export class SpritesFiles {
   }
 
   /**
-   * Not atomic: the service writes into the file itself, and whether its rename replaces is not documented. A reader may
-   * see half of it, and after a failed write half of it may be there. Written again while that may help.
+   * Whole or not at all where a file, or nothing, is there: it is written beside its place and renamed into it. Through
+   * a link, and where the service refuses to rename over what is there, it is written in place: a reader may then see
+   * half of it, and after a failure half of it may be left.
    */
   async write(name: string, { path, mode, content }: WriteFileRequest, deadline: Deadline): Promise<void> {
     const target = absolute(path);
     if (path.endsWith('/')) throw invalidArgument('path: names a directory');
     const body = await gather(content, deadline);
-    const bits = mode ?? (await this.#modeOf(name, target, deadline));
+    const there = await this.#existing(name, target, deadline);
+    const file = { body, mode: mode ?? (there?.type === 'file' ? there.mode : DEFAULT_MODE) };
+    const isReplaceable = there === undefined || there.type === 'file';
+    if (isReplaceable && (await this.#replace(name, target, file, deadline))) return;
+    await this.#put(name, target, file, deadline);
+  }
+
+  /** @returns whether it was: not where nothing can be renamed over what is there */
+  async #replace(name: string, target: string, file: NewFile, deadline: Deadline): Promise<boolean> {
+    const source = posix.join(posix.dirname(target), `.nestjs-sandbox-${newNonce()}`);
+    try {
+      await this.#put(name, source, file, deadline);
+      const answer = await this.#client.send({
+        method: 'POST',
+        path: spritePath(name, 'fs', 'rename'),
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ source, dest: target, workingDir: '/' }),
+        deadline,
+      });
+      if (answer.ok) return true;
+      if (fileCodeOf(answer) !== 'EEXIST') throw answerError(answer, 'write');
+    } catch (error) {
+      await this.#remove(name, source).catch(() => {});
+      throw error;
+    }
+    await this.#remove(name, source).catch(() => {});
+    return false;
+  }
+
+  async #put(name: string, path: string, { body, mode }: NewFile, deadline: Deadline): Promise<void> {
     const answer = await this.#client.sendAgain({
       method: 'PUT',
       path: spritePath(name, 'fs', 'write'),
-      query: [...at(target), ['mode', bits.toString(8).padStart(4, '0')], ['mkdirParents', 'true']],
+      query: [...at(path), ['mode', mode.toString(8).padStart(4, '0')], ['mkdirParents', 'true']],
       headers: { 'content-type': 'application/octet-stream' },
       body,
       deadline,
@@ -50,6 +86,21 @@ export class SpritesFiles {
     const size = asObject(answer.json())?.['size'];
     if (size === undefined || size === body.byteLength) return;
     throw new SandboxError('write_failed', { effect: 'unknown', message: 'another size was written than was sent' });
+  }
+
+  /** What is left of a write that failed. */
+  async #remove(name: string, path: string): Promise<void> {
+    const deadline = new Deadline(this.#client.options.timeoutMs);
+    try {
+      await this.#client.sendAgain({
+        method: 'DELETE',
+        path: spritePath(name, 'fs', 'delete'),
+        query: at(path),
+        deadline,
+      });
+    } finally {
+      deadline[Symbol.dispose]();
+    }
   }
 
   async read(name: string, path: string, deadline: Deadline): Promise<Uint8Array> {
@@ -94,15 +145,14 @@ export class SpritesFiles {
     return { type, size, mode, modifiedAt };
   }
 
-  /** That a file keeps: the service sets one with every write. */
-  async #modeOf(name: string, target: string, deadline: Deadline): Promise<number> {
+  /** `undefined`: nothing is there, as far as the service can tell. */
+  async #existing(name: string, target: string, deadline: Deadline): Promise<FileStat | undefined> {
     try {
-      const { type, mode } = await this.stat(name, target, deadline);
-      return type === 'file' ? mode : DEFAULT_MODE;
+      return await this.stat(name, target, deadline);
     } catch (error) {
-      if (error instanceof SandboxError && (error.code === 'not_found' || error.code === 'invalid'))
-        return DEFAULT_MODE;
-      throw error instanceof SandboxError ? error.with({ effect: 'none' }) : error;
+      if (!(error instanceof SandboxError)) throw error;
+      if (error.code === 'not_found' || error.code === 'invalid' || error.code === 'not_supported') return undefined;
+      throw error.with({ effect: 'none' });
     }
   }
 

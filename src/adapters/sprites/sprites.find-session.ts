@@ -1,7 +1,7 @@
 import type { Deadline } from '../common/deadline.js';
 import { findTag, type SessionId } from '../common/session-id.js';
 import type { SpritesClient } from './sprites.client.js';
-import { unconfirmed } from './sprites.errors.js';
+import { foreignSession, unconfirmed } from './sprites.errors.js';
 import { probeSession } from './sprites.probe.js';
 import { liveSessions } from './sprites.sessions.js';
 
@@ -23,4 +23,15 @@ export async function findSession(
   if (asked.state !== 'alive') return 'another';
   if (asked.pid === pid) return 'live';
   throw unconfirmed('which process the session is').with({ effect: 'none' });
+}
+
+/** Of an id that is none of ours: that no live session has it. @throws {SandboxError} `not_supported` */
+export async function checkForeign(
+  client: SpritesClient,
+  name: string,
+  sessionId: string,
+  deadline: Deadline,
+): Promise<void> {
+  const sessions = await liveSessions(client, name, deadline);
+  if (sessions.some(({ pid }) => pid === sessionId)) throw foreignSession();
 }

@@ -79,9 +79,9 @@ export class SpritesManagement {
   /** Resolves once the name is free, or belongs to another incarnation. */
   async destroy({ name, instanceId }: SandboxHandle, deadline: Deadline): Promise<void> {
     if (instanceId !== undefined) {
+      // Another one under that name means that this one is gone.
       const sprite = await this.find(name, deadline);
-      if (sprite === undefined) return;
-      if (sprite.id !== instanceId) throw anotherIncarnation(name);
+      if (sprite?.id !== instanceId) return;
     }
     const answer = await this.#client.sendAgain({ method: 'DELETE', path: spritePath(name), deadline });
     if (!answer.ok && answer.status !== 404) throw answerError(answer);

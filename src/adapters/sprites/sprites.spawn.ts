@@ -26,7 +26,13 @@ export async function spawnInSprite(
     const attach = () => attachStdin(client, name, process.pid);
     // Only a detachable one is still there when its connection is lost.
     const gone = () => Promise.reject(stream.end);
-    const stdin = new SessionStdin(process, request.detachable ? attach : gone, owner.check, owner.release);
+    const stdin = new SessionStdin(
+      process,
+      request.detachable ? attach : gone,
+      owner.check,
+      owner.release,
+      stream.exit,
+    );
     stream.exit.then(owner.release, owner.release);
     return new StreamingCommand({
       provider,

@@ -1,5 +1,6 @@
-import type { SandboxError, TerminalSize } from '#libs/contract';
+import { SandboxError, type TerminalSize } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
+import { malformedWord } from '../common/journal-errors.js';
 import { processTag, type ProcessKind } from '../common/session-id.js';
 import { FROM_STDIN } from '../common/shim-start.js';
 import { spritePath, type SpritesClient } from './sprites.client.js';
@@ -79,19 +80,43 @@ export function sendProgram(
   return process.write(Buffer.from(`${program}${processTag(kind, nonce)}\n`));
 }
 
-/** Attaches to a running process. */
+export interface RunningProcess {
+  readonly name: string;
+  readonly pid: string;
+  readonly tty: boolean;
+}
+
+/** Attaches to a process that was just seen alive. Runtimes that do not know its path take its id as a parameter. */
 export async function attachProcess(
   client: SpritesClient,
-  { name, pid, tty }: { readonly name: string; readonly pid: string; readonly tty: boolean },
+  running: RunningProcess,
+  sink: ProcessSink,
+  deadline: Deadline,
+): Promise<SpriteProcess> {
+  const { name, pid } = running;
+  try {
+    return await attachAt(client, spritePath(name, 'exec', pid), [], running, sink, deadline);
+  } catch (error) {
+    if (!(error instanceof SandboxError) || error.code !== 'not_found') throw error;
+    return attachAt(client, spritePath(name, 'exec'), [['id', pid]], running, sink, deadline);
+  }
+}
+
+async function attachAt(
+  client: SpritesClient,
+  path: string,
+  query: readonly [string, string][],
+  { pid, tty }: RunningProcess,
   sink: ProcessSink,
   deadline: Deadline,
 ): Promise<SpriteProcess> {
   const process = new SpriteProcess(sink, tty);
-  const query: [string, string][] = [['stdin', 'true']];
-  if (tty) query.push(['tty', 'true']);
   try {
-    await process.connect(client, spritePath(name, 'exec', pid), query, deadline);
+    const parameters: [string, string][] = [...query, ['stdin', 'true']];
+    if (tty) parameters.push(['tty', 'true']);
+    await process.connect(client, path, parameters, deadline);
     await process.introduced(deadline);
+    if (process.pid !== pid) throw malformedWord();
   } catch (error) {
     process.close();
     throw error;

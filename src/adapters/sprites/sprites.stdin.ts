@@ -1,8 +1,12 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { SandboxError } from '#libs/contract';
 import { Deadline } from '../common/deadline.js';
 import { socketTimeoutMs, type SpritesClient } from './sprites.client.js';
 import type { SpriteProcess } from './sprites.process.js';
 import { attachProcess } from './sprites.start-process.js';
+
+/** How long after its connection the end of a command may be heard of. */
+const ENDING_MS = 3_000;
 
 /** The stdin of a command as its channel has it. */
 export interface StdinChannel {
@@ -40,23 +44,27 @@ export class SessionStdin implements StdinChannel {
   readonly #attach: () => Promise<SpriteProcess>;
   readonly #check: () => void;
   readonly #release: () => void;
+  readonly #ended: Promise<unknown>;
 
   /**
    * @param process the connection at first
    * @param attach makes another one
    * @param check throws when stdin belongs to another attach
    * @param release called at its end
+   * @param ended settles with the command
    */
   constructor(
     process: SpriteProcess | undefined,
     attach: () => Promise<SpriteProcess>,
     check: () => void,
     release: () => void,
+    ended: Promise<unknown>,
   ) {
     this.#process = process;
     this.#attach = attach;
     this.#check = check;
     this.#release = release;
+    this.#ended = Promise.allSettled([ended]);
   }
 
   write(data: Uint8Array): Promise<void> {
@@ -75,17 +83,28 @@ export class SessionStdin implements StdinChannel {
   async #with(work: (process: SpriteProcess) => Promise<void>): Promise<void> {
     this.#check();
     if (!this.#process?.isOpen) {
-      if (this.#wrote) throw interrupted();
-      this.#process = await this.#attach();
+      if (this.#wrote) return this.#lost(interrupted('none'));
+      this.#process = await this.#attach().catch((error: unknown) => this.#lost(error));
     }
     this.#wrote = true;
-    await work(this.#process);
+    const process = this.#process;
+    await work(process).catch((error: unknown) =>
+      process.isOpen ? Promise.reject(error) : this.#lost(interrupted('unknown')),
+    );
+  }
+
+  /** The connection may be lost because the command ended, which its output says a little later. */
+  async #lost(failure: unknown): Promise<never> {
+    await Promise.race([this.#ended, delay(ENDING_MS, undefined, { ref: false })]);
+    // By now a write that the end of the command answers was answered.
+    await delay(0);
+    throw failure;
   }
 }
 
-function interrupted(): SandboxError {
+function interrupted(effect: 'none' | 'unknown'): SandboxError {
   return new SandboxError('unavailable', {
-    effect: 'none',
+    effect,
     message: 'the connection to stdin was lost, and how much of the input arrived is not known: attach again',
   });
 }

@@ -3,8 +3,8 @@ import { Deadline } from '../common/deadline.js';
 import { noSession } from '../common/journal-errors.js';
 import { parseSessionId } from '../common/session-id.js';
 import type { SpritesClient } from './sprites.client.js';
-import { answerError, foreignSession, unconfirmed } from './sprites.errors.js';
-import { findSession } from './sprites.find-session.js';
+import { answerError, unconfirmed } from './sprites.errors.js';
+import { checkForeign, findSession } from './sprites.find-session.js';
 import { killProcess, type KillOutcome } from './sprites.kill.js';
 import type { SpritesManagement } from './sprites.management.js';
 import { probeSession, recordKill } from './sprites.probe.js';
@@ -16,8 +16,8 @@ const TRANSPORT_MS = 5_000;
 const RECORD_MS = 2_000;
 
 /**
- * Stops a session of ours. Resolves once the service proved it gone, or it was not there; a forced one then has to have
- * ended by its own record.
+ * Stops a session of ours. Resolves once the service proved it gone, or it was not there; of a forced one the sandbox then
+ * has to say so too.
  */
 export async function terminateSession(
   client: SpritesClient,
@@ -26,17 +26,17 @@ export async function terminateSession(
   { sessionId, timeoutMs, mode, signal: abort }: TerminateRequest,
 ): Promise<void> {
   const id = parseSessionId(sessionId);
-  if (id === undefined) throw foreignSession();
   const { name } = handle;
   const deadline = new Deadline(timeoutMs + TRANSPORT_MS, abort);
   try {
     await management.verify(handle, deadline);
+    if (id === undefined) return await checkForeign(client, name, sessionId, deadline).catch(onlyAsked);
     const found = await findSession(client, name, id, deadline).catch(onlyAsked);
     if (found === 'another') throw noSession();
     if (found === 'absent') {
       if (mode === 'graceful') return;
       const { state } = await probeSession(client, name, id.nonce, deadline).catch(onlyAsked);
-      if (state !== 'ended') throw unconfirmed('the end of the session').with({ effect: 'none' });
+      if (state === 'alive' || state === 'lost') throw unconfirmed('the end of the session').with({ effect: 'none' });
       return;
     }
     const signal = mode === 'force' ? 'SIGKILL' : 'SIGTERM';
@@ -63,9 +63,9 @@ async function conclude(
   if (outcome.outcome === 'gone' && outcome.killed) await record(client, name, nonce);
 }
 
-/** Nothing was signalled yet. */
+/** Nothing was signalled yet; whoever aborts a stop is promised nothing all the same. */
 function onlyAsked(error: unknown): never {
-  throw error instanceof SandboxError ? error.with({ effect: 'none' }) : error;
+  throw error instanceof SandboxError && error.code !== 'aborted' ? error.with({ effect: 'none' }) : error;
 }
 
 /** What was not sent did nothing; of everything else it is unknown. */

@@ -1,0 +1,15 @@
+import { SandboxError, collectBytes, invalidArgument, type ByteSource } from '#libs/contract';
+import type { Deadline } from './deadline.js';
+
+/** The largest file that goes through one request, either way. */
+export const MAX_FILE_BYTES = 256 * 1024 * 1024;
+
+/** All of a file's content, before anything is sent. */
+export async function gatherContent(content: ByteSource, deadline: Deadline): Promise<Uint8Array<ArrayBuffer>> {
+  try {
+    const bytes = await deadline.race(collectBytes(content, MAX_FILE_BYTES), 'none');
+    return new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength);
+  } catch (error) {
+    throw error instanceof SandboxError ? error : invalidArgument('content: its source failed').with({ cause: error });
+  }
+}

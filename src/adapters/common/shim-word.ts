@@ -1,0 +1,12 @@
+import { journalFailed, malformedWord, noSuchDirectory } from './journal-errors.js';
+
+/** What a shim says before the command runs. @throws {SandboxError} that it does not */
+export function checkFirstWord([word, pid, start]: readonly string[]): {
+  readonly pid: string;
+  readonly startCode: number;
+} {
+  if (word === 'd') throw noSuchDirectory();
+  if (word === 'j') throw journalFailed().with({ effect: 'none' });
+  if (word !== 'r' || pid === undefined || start === undefined) throw malformedWord();
+  return { pid, startCode: Number(start) };
+}
