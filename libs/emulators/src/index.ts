@@ -10,7 +10,7 @@ export { LOG_FAULTS, SANDBOX_PAGE_FAULTS, TOOLBOX_ANSWERS } from './daytona/faul
 export type { DaytonaDelays, DaytonaEmulatorOptions } from './daytona/options.js';
 export { E2B_ALTERNATIVES, type E2bAlternatives } from './e2b/alternatives.js';
 export { E2bEmulator, type E2bSandboxView } from './e2b/e2b-emulator.js';
-export { E2B_ANSWERS, STREAM_FAULTS } from './e2b/faults.js';
+export { E2B_ANSWERS, E2B_STREAM_FAULTS } from './e2b/faults.js';
 export type { E2bDelays, E2bEmulatorOptions } from './e2b/options.js';
 export { SPRITES_ALTERNATIVES, type SpritesAlternatives } from './sprites/alternatives.js';
 export type { SpritesEmulatorOptions } from './sprites/options.js';

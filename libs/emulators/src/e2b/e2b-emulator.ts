@@ -49,7 +49,8 @@ export interface E2bSandboxView {
  *
  * Processes are children of this one and, as at the service, lead no group of their own: `setsid` keeps their pid, and a
  * script that signals its own group signals this process. Not emulated: users (all are this one), the enforcement of
- * policies, memory in snapshots (a copy has no processes), watchers of files, `StreamInput`. Commands get TMPDIR, which
+ * policies, memory in snapshots (a copy has no processes), watchers of files, `StreamInput`, metadata of files, metrics and logs of
+ * the control plane. Commands get TMPDIR, which
  * the service does not set, so that they can keep out of the machine's own `/tmp`.
  */
 export class E2bEmulator {

@@ -1,4 +1,5 @@
-import { request as requestTo } from 'node:http';
+import { once } from 'node:events';
+import { request as requestTo, type IncomingMessage } from 'node:http';
 import type { Exchange } from '../kit/exchange.js';
 import { Refusal } from '../kit/answer.js';
 import { edgeRefusal, noRoute, portClosed } from './refusals.js';
@@ -87,13 +88,15 @@ export async function forward(exchange: Exchange, { sandboxId, port }: Target): 
     agent: false,
   });
   exchange.onGone(() => onward.destroy());
-  const answered = new Promise<import('node:http').IncomingMessage>((resolve, reject) => {
+  const answered = new Promise<IncomingMessage>((resolve, reject) => {
     onward.once('response', resolve);
     onward.once('error', reject);
   });
   answered.catch(() => {});
   try {
-    for await (const chunk of exchange.chunks()) onward.write(chunk);
+    for await (const chunk of exchange.chunks()) {
+      if (!onward.write(chunk)) await Promise.race([once(onward, 'drain'), answered]);
+    }
     onward.end();
     const answer = await answered;
     await exchange.begin(answer.statusCode ?? 502, passed(answer.headers));

@@ -38,6 +38,7 @@ export class EnvdProcess implements ProcessEvents {
   #over = false;
   #signalled = false;
   #process: EmulatedProcess | undefined;
+  #callOff: () => void = () => {};
   #ptyStarted = false;
   stdinClosed: boolean;
   /** How it ended, once that was delivered. */
@@ -109,16 +110,18 @@ export class EnvdProcess implements ProcessEvents {
     this.#pace();
   }
 
-  /** The time that its starter gave it is over. */
-  timeOut(starter: EventStream, error: ConnectError): void {
-    this.process.signalLeader('SIGKILL');
-    if (!this.#readers.has(starter)) return;
-    if (this.owner.settings.alternatives.endAfterTimeout) {
-      this.#readers.set(starter, error);
-      return;
-    }
-    this.#readers.delete(starter);
-    starter.finish(error);
+  /** Kills it after `ms`, whoever reads; its starter's stream ends with `error`. */
+  limit(ms: number, starter: EventStream, error: ConnectError): void {
+    this.#callOff = this.owner.clock.after(ms, () => {
+      this.process.signalLeader('SIGKILL');
+      if (!this.#readers.has(starter)) return;
+      if (this.owner.settings.alternatives.endAfterTimeout) {
+        this.#readers.set(starter, error);
+        return;
+      }
+      this.#readers.delete(starter);
+      starter.finish(error);
+    });
   }
 
   /** Only the leader gets it. From here on the process does not wait for who else holds its pipes. @returns whether it was there */
@@ -183,6 +186,7 @@ export class EnvdProcess implements ProcessEvents {
   #fan({ event, exit }: Item): void {
     for (const reader of this.#readers.keys()) reader.event(event);
     if (!exit) return;
+    this.#callOff();
     this.end = event;
     for (const [reader, error] of this.#readers) reader.finish(error);
     this.owner.ended(this);

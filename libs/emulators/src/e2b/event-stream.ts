@@ -18,7 +18,6 @@ export class EventStream {
     private readonly keepaliveMs: number,
   ) {
     exchange.onGone(() => this.#over());
-    exchange.closing.addEventListener('abort', () => this.#over(), { once: true });
   }
 
   /** Bytes that wait for the client. */

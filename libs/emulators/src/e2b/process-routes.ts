@@ -1,3 +1,4 @@
+import type { Exchange } from '../kit/exchange.js';
 import { ConnectFailure, methodMissing, unary, written, type Message } from './connect-protocol.js';
 import type { EnvdRoute } from './envd-route.js';
 import { connectProcess, startProcess } from './process-streams.js';
@@ -46,11 +47,17 @@ export const PROCESS_ROUTES: readonly EnvdRoute[] = [
       const old = method === 'CloseStdin' && !atLeast(settings.envdVersion, '0.5.2');
       await unary(exchange, async (message) => {
         if (old) throw methodMissing(exchange, settings);
-        return written(await call(sandbox, message), settings);
+        return written(await whileHeard(exchange, call(sandbox, message)), settings);
       });
     },
   ]),
 ];
+
+/** Who hung up is not waited for, though what he asked for goes on. */
+async function whileHeard(exchange: Exchange, answer: Promise<Message>): Promise<Message> {
+  const gone = new Promise<Message>((resolve) => exchange.onGone(() => resolve({})));
+  return await Promise.race([answer, gone]);
+}
 
 /** The environment of every process is shown, secrets and all. */
 function shown({ request, pid }: Sandbox['processes']['live'][number]): Message {

@@ -16,9 +16,7 @@ export async function startProcess(exchange: Exchange, sandbox: Sandbox): Promis
     const request = startRequestOf(await streamRequest(exchange));
     const process = await sandbox.processes.start(request, user, exchange.closing);
     const timeout = timeoutOf(exchange);
-    if (timeout !== undefined && timeout > 0) {
-      sandbox.clock.after(timeout, () => process.timeOut(stream, TIMED_OUT));
-    }
+    if (timeout !== undefined && timeout > 0) process.limit(timeout, stream, TIMED_OUT);
     join(stream, process);
     process.open();
     endsAtOnce(sandbox, stream, timeout);
@@ -38,10 +36,11 @@ export async function connectProcess(exchange: Exchange, sandbox: Sandbox): Prom
     }
     const process = sandbox.processes.find(selector);
     if (timeout !== undefined && timeout > 0) {
-      sandbox.clock.after(timeout, () => {
+      const callOff = sandbox.clock.after(timeout, () => {
         process.detach(stream);
         stream.finish(TIMED_OUT);
       });
+      void stream.done.then(callOff);
     }
     if (process.blocked && sandbox.settings.alternatives.ghostConnect === 'no_answer') process.attach(stream);
     else join(stream, process);
@@ -66,6 +65,7 @@ async function streaming(
     stream.finish({ code: error.code, message: error.message });
   }
   if (sandbox.settings.alternatives.pausedStreams !== 'cut') sandbox.outlivesPause(exchange);
+  if (exchange.unheard) stream.cut();
   return await stream.done;
 }
 

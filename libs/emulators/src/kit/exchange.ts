@@ -1,7 +1,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { render, Refusal, type Answer } from './answer.js';
 import type { WritableCall } from './call.js';
-import type { Output } from './output.js';
+import { NoOutput, type Output } from './output.js';
 
 const MIB = 1024 * 1024;
 /** Longer JSON is not kept in the call log. */
@@ -31,6 +31,11 @@ export class Exchange {
   /** Whether an answer has begun. */
   get answered(): boolean {
     return this.#answered;
+  }
+
+  /** Whether a fault hides the answer: nobody waits for its end. */
+  get unheard(): boolean {
+    return this.output instanceof NoOutput;
   }
 
   /** Whether the client hung up. */
