@@ -66,24 +66,52 @@ export class HttpClient {
     return url;
   }
 
+  /**
+   * The answer as it begins. Its body has no deadline: whoever asked reads it to its end, or aborts `life`.
+   *
+   * @throws {SandboxError} `unavailable` without an answer; `aborted`
+   */
+  async open(request: Omit<HttpRequest, 'maxBytes'>, life: AbortController): Promise<Response> {
+    const { deadline } = request;
+    const giveUp = (): void => life.abort();
+    deadline.check();
+    deadline.signal.addEventListener('abort', giveUp);
+    try {
+      return await this.#fetch(request, life.signal);
+    } catch (error) {
+      if (error instanceof SandboxError) throw error;
+      throw deadline.signal.aborted ? deadline.error('unknown') : transportError(error);
+    } finally {
+      deadline.signal.removeEventListener('abort', giveUp);
+    }
+  }
+
   /** @throws {SandboxError} `unavailable` without a whole answer; `aborted`; `provider` / `malformed_reply` */
   async request(request: HttpRequest): Promise<HttpAnswer> {
-    const { method, path, query, headers, body, deadline, maxBytes = MAX_ANSWER_BYTES } = request;
+    const { deadline, maxBytes = MAX_ANSWER_BYTES } = request;
     deadline.check();
     try {
-      const response = await fetch(this.url(path, query), {
-        method,
-        headers: { ...headers, ...this.#headers() },
-        ...(body !== undefined && { body }),
-        redirect: 'manual',
-        signal: deadline.signal,
-      });
-      return new HttpAnswer(response.status, response.headers, await readBody(response, maxBytes));
+      return await readAnswer(await this.#fetch(request, deadline.signal), maxBytes);
     } catch (error) {
       if (error instanceof SandboxError) throw error;
       throw deadline.signal.aborted ? deadline.error('unknown') : transportError(error);
     }
   }
+
+  #fetch({ method, path, query, headers, body }: HttpRequest, signal: AbortSignal): Promise<Response> {
+    return fetch(this.url(path, query), {
+      method,
+      headers: { ...headers, ...this.#headers() },
+      ...(body !== undefined && { body }),
+      redirect: 'manual',
+      signal,
+    });
+  }
+}
+
+/** All of an answer that was opened. @throws {SandboxError} `provider` / `malformed_reply`: it is longer */
+export async function readAnswer(response: Response, maxBytes: number): Promise<HttpAnswer> {
+  return new HttpAnswer(response.status, response.headers, await readBody(response, maxBytes));
 }
 
 async function readBody(response: Response, maxBytes: number): Promise<Uint8Array> {

@@ -22,6 +22,8 @@ export interface JournalFeedInit {
   readonly nonce: string;
   readonly stream: CommandStream;
   readonly openReader: OpenReader;
+  /** Waited for before a reader is opened again: while the sandbox is meant to stand still. @default at once */
+  readonly ready?: () => Promise<void>;
   /** For a reader to be there, in milliseconds. */
   readonly timeoutMs: number;
   /** What lives on when the way to it is lost; then the journal says how it ended. */
@@ -147,6 +149,8 @@ export class JournalFeed {
   }
 
   async #reopen(): Promise<void> {
+    await this.#init.ready?.();
+    if (this.#mode === 'ended') return;
     const deadline = new Deadline(this.#init.timeoutMs);
     try {
       const [word, ...values] = await this.#open({ ...this.#next }, true, deadline);
@@ -195,8 +199,9 @@ export class JournalFeed {
       },
       closed: (error) => first.closed(error),
     };
-    const program = readProgram(this.#init.nonce, { ...at, credits: CREDITS, takeOver });
-    const reader = await this.#init.openReader(program, parsed(sink), deadline);
+    const from = { ...at, credits: CREDITS, takeOver };
+    const program = readProgram(this.#init.nonce, from);
+    const reader = await this.#init.openReader(program, parsed(sink), deadline, from);
     if (!isCurrent()) reader.close();
     this.#reader = reader;
     try {
