@@ -1,7 +1,9 @@
+import type { Heal } from '#libs/conformance';
+import { SandboxError } from '#libs/contract';
 import { RunnerConnection } from '#libs/protocol';
 import { FakeDaemon, loopback, type FakeDaemonOptions } from '#libs/testing';
 import { LocalRunnerHost, RunnerAdapter, runnerSandboxName } from '../../../src/runner/index.js';
-import { RUNNER_ID } from '../../support/runners.js';
+import { OTHER_RUNNER_ID, RUNNER_ID } from '../../support/runners.js';
 import { until } from '../../support/until.js';
 import { fakePrograms, fakeWords } from './fake-words.js';
 import { RunnerWire } from './runner-wire.js';
@@ -14,9 +16,8 @@ export function fakeDaemon(options: FakeDaemonOptions = {}): FakeDaemon {
 }
 
 /** A daemon in memory that speaks the wire protocol over sockets in memory, and dials again when one breaks. */
-export async function openFakeDaemon(daemon: FakeDaemon = fakeDaemon()): Promise<Target> {
+export async function openFakeDaemon(daemon: FakeDaemon = fakeDaemon(), wire = new RunnerWire()): Promise<Target> {
   const host = new LocalRunnerHost();
-  const wire = new RunnerWire();
   const closing = new AbortController();
   const stayConnected = async (): Promise<void> => {
     while (!closing.signal.aborted) await connected(daemon, host, wire).settled;
@@ -29,7 +30,7 @@ export async function openFakeDaemon(daemon: FakeDaemon = fakeDaemon()): Promise
       adapter: new RunnerAdapter(host),
       words: fakeWords,
       newName: () => runnerSandboxName(RUNNER_ID),
-      faults: wireFaults(host, RUNNER_ID, wire),
+      faults: { ...wireFaults(host, RUNNER_ID, wire), failPage: () => otherRunner(host) },
       insight: {
         anotherClient: async () => ({ adapter: new RunnerAdapter(host), close: async () => {} }),
         requestCount: () => wire.requests,
@@ -39,6 +40,18 @@ export async function openFakeDaemon(daemon: FakeDaemon = fakeDaemon()): Promise
       closing.abort();
       await daemon.close();
     },
+  };
+}
+
+/** A second runner, which does not say what is on it. */
+async function otherRunner(registry: LocalRunnerHost): Promise<Heal> {
+  const other = new FakeDaemon({ name: 'other', instance: 'other' });
+  other.onRequest = ({ op }) => (op === 'list' ? Promise.reject(new SandboxError('unavailable')) : undefined);
+  const { settled } = other.connect({ runnerId: OTHER_RUNNER_ID, registry });
+  await until('the other daemon is registered', () => registry.whereis(OTHER_RUNNER_ID));
+  return async () => {
+    await other.close();
+    await settled;
   };
 }
 
