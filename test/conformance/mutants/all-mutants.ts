@@ -13,6 +13,7 @@ import { readerMutants } from './readers.js';
 import { replayMutants, sessionMutants, terminationMutants } from './sessions.js';
 import { stdinMutants } from './stdin.js';
 import { terminalMutants } from './terminals.js';
+import { wireMutants } from './wire.js';
 
 /** Every mutant of the suite. */
 export const ALL_MUTANTS: readonly Mutant[] = [
@@ -34,4 +35,5 @@ export const ALL_MUTANTS: readonly Mutant[] = [
   ...terminationMutants,
   ...terminalMutants,
   ...callFaultMutants,
+  ...wireMutants,
 ];
