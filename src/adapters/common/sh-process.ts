@@ -1,6 +1,7 @@
 import type { SandboxError } from '#libs/contract';
 import type { Deadline } from './deadline.js';
 import { JournalParser, type JournalRecord } from './journal-parser.js';
+import type { ReadFrom } from './shim.js';
 
 /** Where the output of a program goes. Nothing comes after `closed`, which is called once, unless it was let go. */
 export interface ShSink {
@@ -20,8 +21,8 @@ export interface ShProcess {
   close(): void;
 }
 
-/** Starts a program that reads a journal: how a provider gives one. */
-export type OpenReader = (program: string, sink: ShSink, deadline: Deadline) => Promise<ShProcess>;
+/** Starts a program that reads a journal: how a provider gives one. `from` is what the program was made of. */
+export type OpenReader = (program: string, sink: ShSink, deadline: Deadline, from: ReadFrom) => Promise<ShProcess>;
 
 /** As {@link ShSink}, in records. */
 export interface RecordSink {

@@ -9,6 +9,7 @@
 //   stdin   present where the command has an open stdin
 //   tty     present for a session on a terminal, which has no `out` and no `err`
 //   quiet   whoever makes it tells the shim to print no more output, since another reader took over
+//   i       a FIFO where stdin does not come from the shim's own
 
 /** What every program needs. */
 export const COMMON = `
@@ -33,12 +34,22 @@ sb_find() {
 }
 `;
 
+/** Prints its input as lines, none of which begins with `@`: of base64, or of hexadecimal bytes, which begin with a blank. */
+const TEXT = `
+if command -v base64 >/dev/null; then sb_text() { base64; }
+else sb_text() { od -An -v -tx1; }; fi
+`;
+
 /**
  * `sb_emit <offset of out> <offset of err> <credits>` prints both streams from there on as they grow, then the exit.
  * Each credit is worth one piece of at most 1 MiB; without any it waits for a line on stdin, and ends paused at EOF.
  * Negative: as much as there is. A session whose shim is gone gets 2 s in which whoever killed it may write the exit.
+ * With `sb_hold` it ends paused once it has printed all that there was, or after so many seconds.
+ *
+ * @param encode what the bytes of a piece go through
  */
-export const EMIT = `
+function emit(encode: '' | ' | sb_text'): string {
+  return `
 sb_piece() {
   sb_n=$(($4 - $3))
   [ "$sb_n" -gt 0 ] || return 1
@@ -46,10 +57,16 @@ sb_piece() {
   if [ "$sb_w" -eq 0 ]; then read -r sb_y || { sb_say p; exit 0; }
   elif [ "$sb_w" -gt 0 ]; then sb_w=$((sb_w - 1)); fi
   sb_say "$1 $3 $sb_n"
-  tail -c "+$(($3 + 1))" "$sb_d/$2" | head -c "$sb_n"
+  tail -c "+$(($3 + 1))" "$sb_d/$2" | head -c "$sb_n"${encode}
+}
+sb_over() {
+  [ -n "$sb_hold" ] || return 1
+  [ -z "$sb_any" ] && [ "$sb_hold" -gt 0 ] || return 0
+  [ $((sb_i % 10)) -eq 9 ] && [ "$(date +%s)" -ge "$sb_until" ]
 }
 sb_emit() {
-  sb_o=$1 sb_e=$2 sb_w=$3 sb_i=0 sb_gone=0
+  sb_o=$1 sb_e=$2 sb_w=$3 sb_i=0 sb_gone=0 sb_any=
+  [ -z "$sb_hold" ] || sb_until=$(($(date +%s) + sb_hold))
   while :; do
     sb_x=
     if [ -e "$sb_d/exit" ]; then read -r sb_x <"$sb_d/exit"
@@ -61,9 +78,10 @@ sb_emit() {
     sb_moved=
     if sb_piece o out "$sb_o" "$sb_so"; then sb_o=$((sb_o + sb_n)) sb_moved=1; fi
     if sb_piece e err "$sb_e" "$sb_se"; then sb_e=$((sb_e + sb_n)) sb_moved=1; fi
-    if [ -n "$sb_moved" ]; then sb_i=0; continue; fi
+    if [ -n "$sb_moved" ]; then sb_i=0 sb_any=1; continue; fi
     if [ -n "$sb_x" ]; then sb_say "x $sb_x"; return; fi
     if [ "$sb_gone" -gt 4 ]; then [ -e "$sb_d/exit" ] || { sb_say l; return; }; fi
+    if sb_over; then sb_say p; return; fi
     sb_i=$((sb_i + 1))
     if [ "$sb_i" -lt 5 ]; then sb_sleep 0.01
     elif [ "$sb_i" -lt 300 ]; then sb_sleep 0.05
@@ -71,3 +89,10 @@ sb_emit() {
   done
 }
 `;
+}
+
+/** Defines `sb_emit`. */
+export const EMIT = emit('');
+
+/** As {@link EMIT}, in lines of text: for ways that carry no bytes. */
+export const EMIT_TEXT = `${TEXT}${emit(' | sb_text')}`;

@@ -104,7 +104,7 @@ if [ -z "$sb_start$sb_tty" ]; then
     trap ': >"$sb_d/nostart"' EXIT
     exec >"$sb_d/o"
     if [ -n "$sb_merge" ]; then exec 2>&1; else exec 2>"$sb_d/e"; fi
-    [ -n "$sb_in" ] || exec </dev/null
+    if [ -p "$sb_d/i" ]; then exec <"$sb_d/i"; elif [ -z "$sb_in" ]; then exec </dev/null; fi
     exec "$@"
   )
   sb_c=$?

@@ -1,6 +1,6 @@
 import type { EnvPair } from '#libs/contract';
 import { assignments, quote } from './shell-quote.js';
-import { COMMON, EMIT } from './shim-common.js';
+import { COMMON, EMIT, EMIT_TEXT } from './shim-common.js';
 import { PROBE, READ, RECORD_KILL } from './shim-read.js';
 import { RUN } from './shim-run.js';
 
@@ -34,6 +34,12 @@ export interface ReadFrom {
   readonly takeOver: boolean;
 }
 
+/** For a reader whose output has to be text, and which has to come to an end; see `RecordLines`. */
+export interface TextReadFrom extends ReadFrom {
+  /** Seconds that it waits for output; without any it looks once. `undefined`: as long as the session runs. */
+  readonly holdSeconds?: number;
+}
+
 /**
  * A program for `sh` that runs a command under the shim. stdout carries records, see `JournalParser`. stdin is the
  * command's. Begins with its variables, so that nothing of the command is parsed again.
@@ -48,15 +54,13 @@ export function shimTerminalProgram(command: ShimCommand): string {
 }
 
 /** A program for `sh` that prints a session's journal. Its stdin gives credit, one line a piece. */
-export function readProgram(nonce: string, { stdout, stderr, credits, takeOver }: ReadFrom): string {
-  const variables = assignments({
-    sb_id: nonce,
-    sb_from_o: stdout,
-    sb_from_e: stderr,
-    sb_credits: credits,
-    sb_take: takeOver ? 1 : '',
-  });
-  return `${variables}${COMMON}${EMIT}${READ}`;
+export function readProgram(nonce: string, from: ReadFrom): string {
+  return `${readVariables(nonce, from)}${COMMON}${EMIT}${READ}`;
+}
+
+/** As {@link readProgram} for ways that carry lines of text only. */
+export function readTextProgram(nonce: string, from: TextReadFrom): string {
+  return `${readVariables(nonce, from)}${COMMON}${EMIT_TEXT}${READ}`;
 }
 
 /** A program for `sh` that says how a session stands. */
@@ -67,6 +71,17 @@ export function probeProgram(nonce: string): string {
 /** A program for `sh` that records the exit of a session whose process group was killed. */
 export function recordKillProgram(nonce: string): string {
   return `${assignments({ sb_id: nonce })}${COMMON}${RECORD_KILL}`;
+}
+
+function readVariables(nonce: string, { stdout, stderr, credits, takeOver, holdSeconds }: TextReadFrom): string {
+  return assignments({
+    sb_id: nonce,
+    sb_from_o: stdout,
+    sb_from_e: stderr,
+    sb_credits: credits,
+    sb_take: takeOver ? 1 : '',
+    sb_hold: holdSeconds ?? '',
+  });
 }
 
 function runVariables(command: ShimCommand): string {
@@ -82,6 +97,7 @@ function runVariables(command: ShimCommand): string {
     sb_in: stdin ? 1 : '',
     sb_merge: stderrToStdout ? 1 : '',
     sb_rm: once ? 1 : '',
+    sb_hold: '',
   });
   return `${variables}set -- ${argv(command).map(quote).join(' ')}\n`;
 }
