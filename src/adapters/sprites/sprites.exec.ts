@@ -1,9 +1,10 @@
 import { StreamingCommand, collectExec, type ExecRequest, type ExecResult, type SandboxHandle } from '#libs/contract';
+import { checkArguments } from '../common/command-words.js';
 import { Deadline } from '../common/deadline.js';
 import { socketTimeoutMs, type SpritesClient } from './sprites.client.js';
 import { findSession } from './sprites.find-session.js';
 import { killProcess } from './sprites.kill.js';
-import { checkArguments, startCommand, type StartedCommand } from './sprites.start-command.js';
+import { startCommand, type StartedCommand } from './sprites.start-command.js';
 import { stdinOf } from './sprites.stdin.js';
 
 /** Between TERM and KILL, and for the answer. */

@@ -1,22 +1,13 @@
 import { posix } from 'node:path';
-import {
-  SandboxError,
-  collectBytes,
-  invalidArgument,
-  type ByteSource,
-  type FileEntry,
-  type FileStat,
-  type WriteFileRequest,
-} from '#libs/contract';
+import { SandboxError, invalidArgument, type FileEntry, type FileStat, type WriteFileRequest } from '#libs/contract';
 import { Deadline } from '../common/deadline.js';
+import { MAX_FILE_BYTES, gatherContent } from '../common/file-content.js';
 import type { HttpAnswer } from '../common/http-client.js';
 import { asObject } from '../common/json.js';
 import { newNonce } from '../common/session-id.js';
 import { spritePath, type SpritesClient } from './sprites.client.js';
 import { answerError, fileCodeOf, malformedReply } from './sprites.errors.js';
 
-/** The largest file that goes through one request, either way. */
-const MAX_FILE_BYTES = 256 * 1024 * 1024;
 const MAX_LIST_BYTES = 64 * 1024 * 1024;
 const DEFAULT_MODE = 0o644;
 
@@ -43,7 +34,7 @@ export class SpritesFiles {
   async write(name: string, { path, mode, content }: WriteFileRequest, deadline: Deadline): Promise<void> {
     const target = absolute(path);
     if (path.endsWith('/')) throw invalidArgument('path: names a directory');
-    const body = await gather(content, deadline);
+    const body = await gatherContent(content, deadline);
     const there = await this.#existing(name, target, deadline);
     const file = { body, mode: mode ?? (there?.type === 'file' ? there.mode : DEFAULT_MODE) };
     const isReplaceable = there === undefined || there.type === 'file';
@@ -207,14 +198,4 @@ function entriesIn(answer: HttpAnswer): (FileEntry & { readonly path: string })[
     }
     return { name, path, type: TYPES.get(type) ?? 'other', size, mode: bits, modifiedAt };
   });
-}
-
-/** All of a file's content, before anything is sent. */
-async function gather(content: ByteSource, deadline: Deadline): Promise<Uint8Array<ArrayBuffer>> {
-  try {
-    const bytes = await deadline.race(collectBytes(content, MAX_FILE_BYTES), 'none');
-    return new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength);
-  } catch (error) {
-    throw error instanceof SandboxError ? error : invalidArgument('content: its source failed').with({ cause: error });
-  }
 }

@@ -1,9 +1,10 @@
 import { StreamingCommand, type SandboxCommand, type SandboxHandle, type SpawnRequest } from '#libs/contract';
+import { checkArguments } from '../common/command-words.js';
 import { Deadline } from '../common/deadline.js';
 import { formatSessionId } from '../common/session-id.js';
 import type { StdinOwners } from '../common/stdin-owners.js';
 import { socketTimeoutMs, type SpritesClient } from './sprites.client.js';
-import { checkArguments, startCommand } from './sprites.start-command.js';
+import { startCommand } from './sprites.start-command.js';
 import { SessionStdin, attachStdin } from './sprites.stdin.js';
 import { spawnTerminal } from './sprites.terminal.js';
 

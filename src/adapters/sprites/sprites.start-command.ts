@@ -1,11 +1,12 @@
-import { CommandStream, SandboxError, type ProcessRequest } from '#libs/contract';
+import { CommandStream, type ProcessRequest } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
+import { titleOf } from '../common/command-words.js';
 import { FirstWord } from '../common/first-word.js';
-import { journalFailed, malformedWord, noSuchDirectory } from '../common/journal-errors.js';
 import { JournalFeed } from '../common/journal-feed.js';
 import { newNonce } from '../common/session-id.js';
 import { parsed, type OpenReader } from '../common/sh-process.js';
 import { shimProgram } from '../common/shim.js';
+import { checkFirstWord } from '../common/shim-word.js';
 import { socketTimeoutMs, type SpritesClient } from './sprites.client.js';
 import type { SpriteProcess } from './sprites.process.js';
 import { startProgram } from './sprites.start-process.js';
@@ -83,49 +84,8 @@ export function feedOf(
   return new JournalFeed({ nonce, stream, openReader, timeoutMs: socketTimeoutMs(client), survives, onEnd });
 }
 
-/** What a shim says before the command runs. @throws {SandboxError} that it does not */
-export function checkFirstWord([word, pid, start]: readonly string[]): { readonly startCode: number } {
-  if (word === 'd') throw noSuchDirectory();
-  if (word === 'j') throw journalFailed().with({ effect: 'none' });
-  if (word !== 'r' || pid === undefined || start === undefined) throw malformedWord();
-  return { startCode: Number(start) };
-}
-
 /** The shim begins at the home directory, wherever that lies. */
 export function underHome(dir: string | undefined): string | undefined {
   if (dir === HOME) return '~';
   return dir?.startsWith(`${HOME}/`) ? `~/${dir.slice(HOME.length + 1)}` : dir;
-}
-
-const MAX_TITLE = 200;
-
-/** What lists show of a command: its words, without its variables. */
-export function titleOf({ cmd, args }: Pick<ProcessRequest, 'cmd' | 'args'>): string {
-  const title = [cmd, ...args].join(' ').replaceAll(/\p{Cc}+/gu, ' ');
-  // Never half a surrogate pair.
-  return title.length <= MAX_TITLE
-    ? title
-    : `${title
-        .slice(0, MAX_TITLE)
-        .toWellFormed()
-        .replace(/\uFFFD$/u, '')}…`;
-}
-
-/** The longest argument and all of them together that Linux hands to a program. */
-const MAX_WORD_BYTES = 128 * 1024 - 1;
-const MAX_ARGV_BYTES = 2 * 1024 * 1024 - 64 * 1024;
-
-/** @throws {SandboxError} `invalid` / `argument_list_too_long` */
-export function checkArguments({ cmd, args, env }: ProcessRequest): void {
-  let total = 0;
-  for (const word of [cmd, ...args, ...env.map(([name, value]) => `${name}=${value}`)]) {
-    const bytes = Buffer.byteLength(word) + 1;
-    total += bytes + 8;
-    if (bytes <= MAX_WORD_BYTES && total <= MAX_ARGV_BYTES) continue;
-    throw new SandboxError('invalid', {
-      detail: 'argument_list_too_long',
-      effect: 'none',
-      message: 'the arguments and variables together are more than a sprite takes',
-    });
-  }
 }

@@ -9,13 +9,15 @@ import {
 import type { Deadline } from '../common/deadline.js';
 import { malformedWord } from '../common/journal-errors.js';
 import { formatSessionId, newNonce, type SessionId } from '../common/session-id.js';
+import { checkFirstWord } from '../common/shim-word.js';
+import { TerminalOutput } from '../common/terminal-output.js';
+import { titleOf } from '../common/command-words.js';
 import { shimTerminalProgram } from '../common/shim.js';
 import { FROM_TERMINAL } from '../common/shim-start.js';
 import type { SpritesClient } from './sprites.client.js';
 import type { SpriteProcess } from './sprites.process.js';
 import { attachProcess, sendProgram, startShell } from './sprites.start-process.js';
-import { TerminalOutput } from './sprites.terminal-output.js';
-import { checkFirstWord, titleOf, underHome } from './sprites.start-command.js';
+import { underHome } from './sprites.start-command.js';
 
 /** Starts a command on a terminal of its own. */
 export async function spawnTerminal(
@@ -37,7 +39,7 @@ export async function spawnTerminal(
     tty,
   } as const;
   const process = await startShell(client, { ...spec, script: FROM_TERMINAL }, output, deadline);
-  output.process = process;
+  output.onOverflow = () => process.close();
   try {
     if ((await deadline.race(output.line(), 'none')) !== '@w') throw malformedWord().with({ effect: 'none' });
     await sendProgram(process, spec, shimTerminalProgram({ ...request, nonce, dir: underHome(request.dir) }));
@@ -61,7 +63,7 @@ export async function attachTerminal(
 ): Promise<SandboxCommand> {
   const output = new TerminalOutput(false);
   const process = await attachProcess(client, { name: handle.name, pid: id.pid, tty: true }, output, deadline);
-  output.process = process;
+  output.onOverflow = () => process.close();
   return commandOf(handle, 'attach', sessionId, output, process, stdin);
 }
 
