@@ -10,6 +10,9 @@ import type { StartRequest } from './start-request.js';
 /** Bytes of output in one event. */
 const CHUNK_BYTES = { pipe: 32 * 1024, pty: 16 * 1024 } as const;
 
+/** Milliseconds before the end of a process that got a signal of which the output is lost, where it is. */
+const LOST_MS = 200;
+
 interface Item {
   readonly event: Readonly<Record<string, unknown>>;
   readonly exit?: Exit;
@@ -37,6 +40,8 @@ export class EnvdProcess implements ProcessEvents {
   #slow = 0;
   #over = false;
   #signalled = false;
+  /** Output that is lost if the process ends at once. */
+  readonly #late = new Set<NodeJS.Timeout>();
   #process: EmulatedProcess | undefined;
   #callOff: () => void = () => {};
   #ptyStarted = false;
@@ -81,6 +86,16 @@ export class EnvdProcess implements ProcessEvents {
       this.#ptyStarted = true;
       if (this.owner.settings.alternatives.terminalStart === 'lost') return;
     }
+    if (!this.#losing) return this.#print(stream, data);
+    const timer = setTimeout(() => {
+      this.#late.delete(timer);
+      this.#print(stream, data);
+    }, LOST_MS);
+    this.#late.add(timer);
+  }
+
+  #print(stream: OutputStream, data: Buffer): void {
+    const { pty } = this.request;
     const size = CHUNK_BYTES[pty ? 'pty' : 'pipe'];
     for (let at = 0; at < data.length; at += size) {
       const text = data.subarray(at, at + size).toString('base64');
@@ -89,7 +104,8 @@ export class EnvdProcess implements ProcessEvents {
   }
 
   exited(exit: Exit): void {
-    if (!this.#signalled || this.owner.settings.alternatives.outputAfterSignal === 'delivered') return;
+    if (!this.#losing) return;
+    this.#forgetLate();
     this.ended(exit);
   }
 
@@ -150,6 +166,15 @@ export class EnvdProcess implements ProcessEvents {
     this.#pace();
   }
 
+  get #losing(): boolean {
+    return this.#signalled && this.owner.settings.alternatives.outputAfterSignal === 'lost';
+  }
+
+  #forgetLate(): void {
+    for (const timer of this.#late) clearTimeout(timer);
+    this.#late.clear();
+  }
+
   #haunt(reader: EventStream): void {
     this.#holds += 1;
     const leave = () => {
@@ -164,6 +189,7 @@ export class EnvdProcess implements ProcessEvents {
   /** All streams end without an end of the process. */
   drop(): void {
     this.#over = true;
+    this.#forgetLate();
     this.#held.length = 0;
     for (const leave of this.#ghosts) leave();
     for (const reader of this.#readers.keys()) reader.cut();
