@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { SandboxError } from '#libs/contract';
 import { FakeAdapter } from '#libs/testing';
 import type { ConformanceCase } from './conformance-case.js';
-import { expectEqual } from './expect.js';
+import { expectEqual, expectRejection } from './expect.js';
 import { conformancePlan } from './plan.js';
 import { runConformance } from './report.js';
 import { runCase } from './run-case.js';
@@ -58,6 +58,20 @@ describe('a case', () => {
     const run = oneCase({ timeoutMs: 30, run: async (t) => (await t.sandbox(), new Promise<void>(() => {})) });
     expect(await failure(runCase(fake, run))).toContain('expected: it within 30 ms');
     expect(await fake.adapter.listAllNames()).toEqual([]);
+  });
+
+  test('that fails before it awaits a call leaves no unhandled rejection', async () => {
+    const run = oneCase({
+      run: async (t) => {
+        const missing = t.adapter.buildHandle('none');
+        void t.adapter.get(missing);
+        void expectRejection('a get', t.adapter.get(missing), { code: 'unavailable' });
+        expectEqual('one', 1, 2);
+      },
+    });
+    expect(await failure(runCase(subject(), run))).toContain('in:       one');
+    // Node tells of unhandled rejections at the end of a turn, and Jest fails a test for them.
+    await new Promise(setImmediate);
   });
 
   test('fails when what it opened cannot be closed', async () => {

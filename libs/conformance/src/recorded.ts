@@ -27,7 +27,7 @@ function recordedCommand(command: SandboxCommand, call: string, transcript: Tran
   );
 }
 
-type Around = (operation: string, args: readonly unknown[], run: () => unknown) => unknown;
+type Around = (operation: string, args: readonly unknown[], run: () => unknown) => Promise<unknown>;
 
 /** Private fields need the object itself as `this`, so methods are called on it and not on the proxy. */
 function recorded<T extends object>(target: T, isRecorded: (key: PropertyKey) => boolean, around: Around): T {
@@ -36,7 +36,13 @@ function recorded<T extends object>(target: T, isRecorded: (key: PropertyKey) =>
       const value: unknown = Reflect.get(target, key, target);
       if (typeof value !== 'function') return value;
       const method = (...args: unknown[]): unknown => Reflect.apply(value, target, args);
-      return isRecorded(key) ? (...args: unknown[]) => around(String(key), args, () => method(...args)) : method;
+      if (!isRecorded(key)) return method;
+      return (...args: unknown[]) => {
+        const settled = around(String(key), args, () => method(...args));
+        // A case that fails before it awaits a call leaves it in the transcript, not to the process.
+        settled.catch(() => {});
+        return settled;
+      };
     },
   });
 }
