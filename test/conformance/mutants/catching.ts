@@ -13,10 +13,14 @@ export const CATCH = {
 /** The fake kills what is deaf to TERM 2 s after it, however little time a case has. */
 const SLOWNESS: Readonly<Record<string, number>> = { 'LIM-002': 0.5 };
 
+/** Milliseconds that a case has, before the haste of its subject, where it is not to be caught by hanging. */
+const PATIENCE_MS = 300_000;
+
 /** Runs a case on a mutant, and says how that was caught: one of {@link CATCH}, or what happened instead. */
 export async function catchOf(mutant: Mutant, id: string): Promise<string> {
-  const one = ALL_CASES.find((some) => some.id === id);
-  if (one === undefined) return 'there is no such case';
+  const found = ALL_CASES.find((some) => some.id === id);
+  if (found === undefined) return 'there is no such case';
+  const one = mutant.caughtByHanging?.includes(id) ? found : { ...found, timeoutMs: PATIENCE_MS };
   const made = await mutant.make();
   const given: ConformanceSubject = 'subject' in made ? made.subject : made;
   const subject = { ...given, slowness: SLOWNESS[id] ?? given.slowness ?? 1 };
