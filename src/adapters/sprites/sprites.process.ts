@@ -68,7 +68,7 @@ export class SpriteProcess implements ShProcess {
     const events = {
       binary: (data: Buffer) => this.#frame(data),
       text: (text: string) => this.#text(text),
-      closed: (error: SandboxError) => this.#end(error),
+      closed: (error: SandboxError) => this.#end(closedBeforeExit(error)),
     };
     this.#socket = await SpritesSocket.connect(client, path, query, events, deadline);
   }
