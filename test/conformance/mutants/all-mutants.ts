@@ -10,8 +10,10 @@ import { outputMutants } from './output.js';
 import { processMutants } from './processes.js';
 import { checkpointMutants, policyMutants, publicUrlMutants } from './provider.js';
 import { readerMutants } from './readers.js';
-import { replayMutants, sessionMutants, terminationMutants } from './sessions.js';
+import { replayMutants } from './replay.js';
+import { sessionMutants } from './sessions.js';
 import { stdinMutants } from './stdin.js';
+import { terminationMutants } from './terminate.js';
 import { terminalMutants } from './terminals.js';
 import { wireMutants } from './wire.js';
 

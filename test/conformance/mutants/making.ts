@@ -118,6 +118,15 @@ export function withProcesses(change: (request: ExecRequest | SpawnRequest) => o
   };
 }
 
+/** An attach that asks for something else than it was asked for. */
+export function withAttach(change: (request: AttachRequest) => AttachRequest): FakeKind {
+  return class extends TargetFake {
+    protected override doAttach(handle: SandboxHandle, request: AttachRequest): Promise<SandboxCommand> {
+      return super.doAttach(handle, change(request));
+    }
+  };
+}
+
 /** One call of an adapter, seen from outside. */
 export interface Call {
   readonly operation: string;
