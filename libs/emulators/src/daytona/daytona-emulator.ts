@@ -57,7 +57,7 @@ export class DaytonaEmulator {
     addSandboxRoutes(api, fleet, operations);
     addPreviewRoutes(api, fleet);
     addSnapshotRoutes(api, fleet);
-    const toolbox = new ToolboxRoutes(server, fleet, operations);
+    const toolbox = new ToolboxRoutes(server, fleet, operations.upkeep);
     toolbox.add('POST', '/process/execute', execute);
     addSessionRoutes(toolbox);
     addLogRoutes(toolbox);
@@ -127,6 +127,7 @@ export class DaytonaEmulator {
   async #close(): Promise<void> {
     this.fleet.close();
     await this.server.close();
+    await this.fleet.quiet();
     await this.root.close();
   }
 }

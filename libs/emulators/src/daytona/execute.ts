@@ -28,8 +28,7 @@ export async function execute({ sandbox, exchange, signal }: ToolboxCall): Promi
   let ended: (exit: Exit) => void = () => {};
   let callOff = () => {};
   const exit = new Promise<Exit>((resolve) => (ended = resolve));
-  const shell = await sandbox.processes.start(
-    sandbox.files.directory,
+  const shell = await sandbox.run(
     {
       cmd: sandbox.shell,
       args: [],

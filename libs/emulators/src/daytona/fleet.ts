@@ -9,7 +9,7 @@ import { Sandbox } from './sandbox.js';
 import { Snapshots } from './snapshots.js';
 
 /** What can be made to fail. */
-export type FailingOperation = 'create' | 'start' | 'snapshot';
+export type FailingOperation = 'create' | 'start' | 'stop' | 'snapshot' | 'destroy';
 
 /** All sandboxes of the organization. */
 export class Fleet {
@@ -34,12 +34,12 @@ export class Fleet {
   }
 
   get all(): readonly Sandbox[] {
-    return [...this.#sandboxes.values()];
+    return [...this.#sandboxes.values()].filter(isThere);
   }
 
   byId(id: string): Sandbox | undefined {
     const sandbox = this.#sandboxes.get(id);
-    return sandbox?.lifecycle.state === 'destroyed' ? undefined : sandbox;
+    return sandbox && isThere(sandbox) ? sandbox : undefined;
   }
 
   find(idOrName: string): Sandbox | undefined {
@@ -76,8 +76,10 @@ export class Fleet {
     const sandbox = new Sandbox(request, {
       settings: this.settings,
       root: this.root,
+      closing: this.closing,
       changed: (changed) => {
-        if (this.byId(changed.id)) this.index.put(this.show(changed));
+        if (this.#sandboxes.has(changed.id) && changed.lifecycle.state !== 'destroyed')
+          this.index.put(this.show(changed));
       },
     });
     this.#sandboxes.set(sandbox.id, sandbox);
@@ -91,8 +93,19 @@ export class Fleet {
     this.index.remove(sandbox.id);
   }
 
+  /** No timer fires from here on, and what waits for a sandbox does not any more. */
   close(): void {
-    for (const sandbox of this.all) sandbox.close();
+    for (const sandbox of this.#sandboxes.values()) sandbox.close();
     this.snapshots.close();
   }
+
+  /** Waits for what is being done to files and processes. */
+  async quiet(): Promise<void> {
+    await Promise.all([...this.#sandboxes.values()].map(async ({ lifecycle }) => await lifecycle.quiet()));
+  }
+}
+
+/** What could not be destroyed is not there either. */
+function isThere({ lifecycle }: Sandbox): boolean {
+  return lifecycle.state !== 'destroyed' && !(lifecycle.failure && lifecycle.desired === 'destroyed');
 }

@@ -39,11 +39,19 @@ export interface PlannedFailure {
   readonly recoverable?: boolean;
 }
 
+/** A transition that is under way. */
+interface Change {
+  done: Promise<void>;
+  /** What is done in it. */
+  acting: Promise<void>;
+  hurry: () => void;
+}
+
 /** The state of one sandbox. At most one transition is under way. */
 export class Lifecycle {
   #state: SandboxState = 'creating';
   #desired: DesiredState = 'started';
-  #change: { readonly done: Promise<void>; hurry: () => void } | undefined;
+  #change: Change | undefined;
   #failure: PlannedFailure | undefined;
 
   constructor(
@@ -76,19 +84,26 @@ export class Lifecycle {
     if (this.pending) throw apiFailure(this.conflictStatus, 'Sandbox state change in progress');
   }
 
-  /** Sets it in motion. @throws {ApiFailure} another one is under way */
-  begin(transition: Transition, failure?: PlannedFailure): void {
-    this.assertQuiet();
+  /** Sets it in motion. @throws {ApiFailure} another one is under way, unless its state is one of `over` */
+  begin(transition: Transition, failure?: PlannedFailure, over: readonly SandboxState[] = []): void {
+    if (!over.includes(this.#state)) this.assertQuiet();
+    this.#change?.hurry();
     this.#desired = transition.desired;
-    const change: { done: Promise<void>; hurry: () => void } = { done: Promise.resolve(), hurry: () => {} };
+    const acting = transition.act?.() ?? Promise.resolve();
+    const change: Change = { done: Promise.resolve(), acting, hurry: () => {} };
     this.#change = change;
-    change.done = this.#run(transition, change, failure).finally(() => (this.#change = undefined));
+    change.done = this.#run(transition, change, failure).finally(() => this.#ended(change));
     void change.done.catch((error: unknown) => process.emitWarning(error as Error));
   }
 
   /** Resolves when no transition is under way any more, or after `maxMs`. */
   async settled(maxMs: number, signal: AbortSignal): Promise<void> {
     if (this.#change) await within(this.#change.done, maxMs, signal);
+  }
+
+  /** Waits for what is being done, though not for the delays. */
+  async quiet(): Promise<void> {
+    await this.#change?.acting.catch(() => {});
   }
 
   /** Goes through the rest of a transition without waiting. */
@@ -99,15 +114,11 @@ export class Lifecycle {
     await done;
   }
 
-  async #run(
-    { through, to, act }: Transition,
-    change: { hurry: () => void },
-    failure: PlannedFailure | undefined,
-  ): Promise<void> {
-    const acting = act?.();
-    acting?.catch(() => {});
+  async #run({ through, to }: Transition, change: Change, failure: PlannedFailure | undefined): Promise<void> {
+    change.acting.catch(() => {});
     let hurried = false;
     for (const [state, ms] of through) {
+      if (this.#change !== change) return;
       this.#turn(state);
       if (hurried) continue;
       await new Promise<void>((resolve) => {
@@ -119,10 +130,16 @@ export class Lifecycle {
         };
       });
     }
-    await acting;
+    await change.acting;
+    // Another one came over it.
+    if (this.#change !== change) return;
     this.#change = undefined;
     this.#failure = failure;
     this.#turn(failure ? (failure.state ?? 'error') : to);
+  }
+
+  #ended(change: Change): void {
+    if (this.#change === change) this.#change = undefined;
   }
 
   #turn(state: SandboxState): void {

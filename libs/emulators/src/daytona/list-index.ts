@@ -37,9 +37,10 @@ export class ListIndex {
   }
 
   #revise(id: string, delayMs: number, entry: SandboxDto | undefined): void {
+    const now = performance.now();
     const revisions = this.#revisions.get(id) ?? [];
-    revisions.push({ from: performance.now() + delayMs, entry });
-    this.#revisions.set(id, revisions);
+    const past = revisions.findLastIndex(({ from }) => from <= now);
+    this.#revisions.set(id, [...revisions.slice(Math.max(0, past)), { from: now + delayMs, entry }]);
   }
 
   #current(id: string): SandboxDto | undefined {

@@ -3,7 +3,7 @@ import type { Channel } from '../kit/channel.js';
 import { Merger, readLog } from './log-reader.js';
 import { logAnswer, logFormatOf } from './log-format.js';
 import type { SessionCommand } from './session-command.js';
-import type { ToolboxCall, ToolboxRoutes, ToolboxUpgrade } from './toolbox-routes.js';
+import { goneOf, type ToolboxCall, type ToolboxRoutes, type ToolboxUpgrade } from './toolbox-routes.js';
 
 /** Bytes of a frame of a log socket, at most. */
 const FRAME_BYTES = 1024;
@@ -25,8 +25,13 @@ async function getLogs({ sandbox, exchange, signal }: ToolboxCall): Promise<Answ
     const gone = AbortSignal.any([signal, sandbox.sessions.get(session!).gone, goneOf(exchange)]);
     const merger = new Merger();
     const how = { follow: true, chunkBytes: 64 * 1024, quietMs: logQuietMs, signal: gone };
-    for await (const chunk of readLog(command, how)) await exchange.write(merger.push(chunk));
-    await exchange.write(merger.end());
+    try {
+      for await (const chunk of readLog(command, how)) await exchange.write(merger.push(chunk));
+      await exchange.write(merger.end());
+    } catch (error) {
+      // A deleted session, like a client that went away, is an end as good as another.
+      if (signal.aborted || !gone.aborted) throw error;
+    }
     return await exchange.end();
   }
   const answer = logAnswer(await command.log(), logFormatOf(exchange.headers, alternatives));
@@ -77,11 +82,4 @@ async function sendLog(
     if (channel.closed || left === 0) return;
   }
   if (merger) await send(merger.end());
-}
-
-/** Aborted when nobody reads the answer any more. */
-function goneOf(exchange: ToolboxCall['exchange']): AbortSignal {
-  const gone = new AbortController();
-  exchange.onGone(() => gone.abort());
-  return gone.signal;
 }

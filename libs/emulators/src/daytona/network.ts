@@ -1,4 +1,5 @@
 import { apiFailure } from './api-failure.js';
+import type { DaytonaSettings } from './options.js';
 
 /** What a sandbox may reach. It is kept and told, though not enforced. */
 export interface Network {
@@ -31,6 +32,13 @@ export function networkOf(body: Readonly<Record<string, unknown>>): Partial<Netw
     ...(networkAllowList !== undefined && { networkAllowList }),
     ...(domainAllowList !== undefined && { domainAllowList }),
   };
+}
+
+/** @throws {ApiFailure} 400 or 403 where the organization may not */
+export function assertNetworkAllowed({ alternatives }: Pick<DaytonaSettings, 'alternatives'>): void {
+  if (alternatives.networkSettings === 'allowed') return;
+  const message = 'Network access is restricted for this organization. Remove the network fields.';
+  throw apiFailure(alternatives.networkSettings === 'refused_400' ? 400 : 403, message);
 }
 
 /** Blocking all, or ending it, clears the CIDRs; giving some ends the blocking. */

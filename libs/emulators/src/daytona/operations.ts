@@ -1,59 +1,19 @@
 import { apiFailure, noSuchSandbox } from './api-failure.js';
-import { createRequestOf, sizeOf } from './create-request.js';
-import type { SandboxDto } from './dto.js';
+import { sizeOf } from './create-request.js';
 import type { Fleet } from './fleet.js';
-import type { SandboxState, Transition } from './lifecycle.js';
-import { updateNetwork, NO_NETWORK_RULES } from './network.js';
+import type { Transition } from './lifecycle.js';
+import { assertNetworkAllowed, updateNetwork, type Network } from './network.js';
 import type { Sandbox } from './sandbox.js';
+import { Upkeep } from './upkeep.js';
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** What the control plane does to sandboxes, each with its conditions. */
+/** What the control plane does to a sandbox, each with its conditions. */
 export class Operations {
-  constructor(private readonly fleet: Fleet) {}
+  readonly upkeep: Upkeep;
 
-  /** @throws {ApiFailure} 400, 404, 409 */
-  async create(body: Body): Promise<SandboxDto> {
-    const { settings, snapshots } = this.fleet;
-    const { delaysMs, alternatives, serverWaitMs } = settings;
-    const asked = createRequestOf(body);
-    if (Object.keys(asked.network).length > 0) this.#assertNetworkAllowed();
-    const snapshot = asked.snapshot ? snapshots.usable(asked.snapshot) : undefined;
-    const network = updateNetwork(NO_NETWORK_RULES, asked.network);
-    const sandbox = this.fleet.add({ ...asked, network, ...(snapshot && { size: snapshot.size }) });
-    const failure = this.fleet.takePlanned('create');
-    const through: (readonly [SandboxState, number])[] = asked.buildInfo
-      ? [
-          ['pending_build', 0],
-          ['building_snapshot', delaysMs.build],
-        ]
-      : [];
-    const warm = alternatives.createAnswer === 'started' && !failure;
-    if (!warm) through.push(['creating', delaysMs.create], ['starting', delaysMs.start]);
-    sandbox.lifecycle.begin(
-      {
-        through,
-        to: 'started',
-        desired: 'started',
-        act: async () => {
-          if (snapshot?.directory) await snapshots.copyInto(snapshot, sandbox.files);
-          sandbox.boot();
-        },
-      },
-      failure,
-    );
-    const created = this.fleet.show(sandbox);
-    this.#watch(sandbox);
-    if (warm) {
-      await sandbox.lifecycle.settled(Infinity, this.fleet.closing);
-      return this.fleet.show(sandbox);
-    }
-    if (alternatives.createAnswer === 'creating_after_wait') {
-      await sandbox.lifecycle.settled(serverWaitMs, this.fleet.closing);
-      const ended = sandbox.lifecycle.failure;
-      if (ended) throw apiFailure(400, `Sandbox failed to start: ${ended.reason}`);
-    }
-    return created;
+  constructor(private readonly fleet: Fleet) {
+    this.upkeep = new Upkeep(fleet, this);
   }
 
   /** @throws {ApiFailure} 400, 409 */
@@ -62,9 +22,10 @@ export class Operations {
     const { delaysMs, alternatives, serverWaitMs } = sandbox.settings;
     if (lifecycle.state === 'started' && !lifecycle.pending) return;
     if (lifecycle.failure) throw apiFailure(400, 'Sandbox is in an errored state');
-    lifecycle.assertQuiet();
+    if (lifecycle.state !== 'archiving') lifecycle.assertQuiet();
     const archived = lifecycle.state === 'archived';
-    if (!archived && lifecycle.state !== 'stopped') throw apiFailure(400, 'Sandbox is not in valid state');
+    if (!archived && lifecycle.state !== 'stopped' && lifecycle.state !== 'archiving')
+      throw apiFailure(400, 'Sandbox is not in valid state');
     this.#begin(
       sandbox,
       {
@@ -74,6 +35,7 @@ export class Operations {
         act: async () => sandbox.boot(),
       },
       this.fleet.takePlanned('start'),
+      ['archiving'],
     );
     if (alternatives.startAnswer === 'after_wait' && !archived) {
       await lifecycle.settled(serverWaitMs, this.fleet.closing);
@@ -102,12 +64,13 @@ export class Operations {
     if (lifecycle.state !== 'started') throw apiFailure(400, 'Sandbox is not in a stoppable state');
     // Ephemeral: it is destroyed instead.
     if (intervals.values.autoDelete === 0) return this.delete(sandbox);
-    return this.#begin(sandbox, {
+    const transition: Transition = {
       through: [['stopping', settings.delaysMs.stop]],
       to: 'stopped',
       desired: 'stopped',
       act: async () => await sandbox.halt(force),
-    });
+    };
+    return this.#begin(sandbox, transition, this.fleet.takePlanned('stop'));
   }
 
   /** @throws {ApiFailure} 400, 409 */
@@ -128,10 +91,10 @@ export class Operations {
     const { lifecycle, settings } = sandbox;
     const { alternatives, delaysMs } = settings;
     if (lifecycle.desired === 'destroyed' && alternatives.secondDelete === 404) throw noSuchSandbox(sandbox.id);
-    lifecycle.assertQuiet();
+    if (lifecycle.state !== 'pending_build') lifecycle.assertQuiet();
     if (alternatives.nameAfterDelete === 'free') sandbox.name = `DESTROYED_${sandbox.name}_${Date.now()}`;
     sandbox.intervals.arm([]);
-    lifecycle.begin({
+    const transition: Transition = {
       through: [['destroying', delaysMs.destroy]],
       to: 'destroyed',
       desired: 'destroyed',
@@ -139,10 +102,11 @@ export class Operations {
         await sandbox.halt(true);
         await sandbox.removeDisk();
       },
-    });
+    };
+    lifecycle.begin(transition, this.fleet.takePlanned('destroy'), ['pending_build']);
     void lifecycle
       .settled(Infinity, this.fleet.closing)
-      .then(() => this.fleet.forget(sandbox))
+      .then(() => (lifecycle.failure ? undefined : this.fleet.forget(sandbox)))
       .catch(() => {});
   }
 
@@ -190,8 +154,8 @@ export class Operations {
   }
 
   /** @throws {ApiFailure} 400, 403 */
-  setNetwork(sandbox: Sandbox, update: Parameters<typeof updateNetwork>[1]): void {
-    this.#assertNetworkAllowed();
+  setNetwork(sandbox: Sandbox, update: Partial<Network>): void {
+    assertNetworkAllowed(this.fleet.settings);
     if (Object.keys(update).length === 0) throw apiFailure(400, 'At least one network setting must be given');
     const { alternatives } = sandbox.settings;
     if (alternatives.networkWhenStopped === 'refused' && sandbox.lifecycle.state !== 'started') {
@@ -201,47 +165,8 @@ export class Operations {
     sandbox.changed();
   }
 
-  #assertNetworkAllowed(): void {
-    const { networkSettings } = this.fleet.settings.alternatives;
-    if (networkSettings === 'allowed') return;
-    const message = 'Network access is restricted for this organization. Remove the network fields.';
-    throw apiFailure(networkSettings === 'refused_400' ? 400 : 403, message);
-  }
-
-  #begin(sandbox: Sandbox, transition: Transition, failure?: Parameters<Sandbox['lifecycle']['begin']>[1]): void {
-    sandbox.lifecycle.begin(transition, failure);
-    this.#watch(sandbox);
-  }
-
-  /** What happens by itself once the transition that is under way has ended. */
-  #watch(sandbox: Sandbox): void {
-    const { lifecycle } = sandbox;
-    void lifecycle
-      .settled(Infinity, this.fleet.closing)
-      .then(() => this.arm(sandbox))
-      .catch(() => {});
-  }
-
-  /** To be called again after each activity. */
-  arm(sandbox: Sandbox): void {
-    const { autoStop, autoArchive, autoDelete, ttl } = sandbox.intervals.values;
-    const quietly = (act: () => void) => () => {
-      try {
-        act();
-      } catch {
-        // Another transition was faster.
-      }
-    };
-    const actions: (readonly [number, () => void])[] = [];
-    const age = (Date.now() - sandbox.createdAt.getTime()) / sandbox.settings.minuteMs;
-    if (ttl > 0) actions.push([Math.max(0, ttl - age), quietly(() => this.delete(sandbox))]);
-    if (sandbox.lifecycle.state === 'started' && autoStop > 0) {
-      actions.push([autoStop, quietly(() => this.stop(sandbox, false))]);
-    }
-    if (sandbox.lifecycle.state === 'stopped') {
-      if (autoArchive > 0) actions.push([autoArchive, quietly(() => this.archive(sandbox))]);
-      if (autoDelete > 0) actions.push([autoDelete, quietly(() => this.delete(sandbox))]);
-    }
-    sandbox.intervals.arm(actions);
+  #begin(sandbox: Sandbox, ...how: Parameters<Sandbox['lifecycle']['begin']>): void {
+    sandbox.lifecycle.begin(...how);
+    this.upkeep.watch(sandbox);
   }
 }

@@ -36,7 +36,7 @@ export interface DaytonaEmulatorOptions {
   readonly minuteMs: number;
   /** Calls to the toolbox that find a 502 after each start. @default 0 */
   readonly bootRequests: number;
-  /** Milliseconds between TERM and KILL when a sandbox is stopped. @default 10 000 */
+  /** Milliseconds between TERM and KILL when a sandbox is stopped; the service takes 10 000. @default 1 000 */
   readonly stopGraceMs: number;
   /** Milliseconds between TERM and KILL when a session is deleted. @default 5 000 */
   readonly sessionGraceMs: number;
@@ -83,7 +83,7 @@ const DEFAULTS: Omit<DaytonaEmulatorOptions, 'alternatives' | 'delaysMs' | 'shel
   pageSize: 200,
   minuteMs: 60_000,
   bootRequests: 0,
-  stopGraceMs: 10_000,
+  stopGraceMs: 1_000,
   sessionGraceMs: 5_000,
   logQuietMs: 60,
   logPrefixBytes: 1024,

@@ -41,7 +41,9 @@ export function addPtyRoutes(routes: ToolboxRoutes, current: boolean): void {
 
   routes.addUpgrade(`${PTY}/connect`, async ({ sandbox, upgrade }) => {
     const pty = found(sandbox.ptys.find(upgrade.params['pty']!));
-    pty.connect(await upgrade.accept(), offered(upgrade).includes(EXIT_CONTROL));
+    const channel = await upgrade.accept();
+    pty.connect(channel, offered(upgrade).includes(EXIT_CONTROL));
+    await channel.whenClosed;
   });
 
   if (current) routes.addUpgrade('/process/pty/create-connect', createAndConnect);
@@ -67,6 +69,7 @@ async function createAndConnect({ sandbox, upgrade }: ToolboxUpgrade): Promise<v
     await channel.send(JSON.stringify({ type: 'control', status: 'error', error: text }));
     await channel.close(1011);
   }
+  await channel.whenClosed;
 }
 
 function offered({ headers }: ToolboxUpgrade['upgrade']): readonly string[] {

@@ -32,12 +32,11 @@ export class Pty {
   }
 
   async start(): Promise<void> {
-    const { processes, files, shell } = this.sandbox;
+    const { shell } = this.sandbox;
     const { cwd, envs, cols, rows } = this.request;
     const directory = await directoryOf(this.sandbox, cwd);
     if (directory === undefined) throw new Error(`chdir ${cwd}: no such file or directory`);
-    const started = await processes.start(
-      files.directory,
+    const started = await this.sandbox.run(
       {
         cmd: shell,
         args: ['-i', '-l'],

@@ -3,6 +3,7 @@ import type { Exchange } from '../kit/exchange.js';
 import { apiFailure } from './api-failure.js';
 import { bodyOf, ok, type ApiRoutes } from './api-routes.js';
 import { mapOf } from './create-request.js';
+import { createSandbox } from './create-sandbox.js';
 import type { Fleet } from './fleet.js';
 import type { IntervalSettings } from './intervals.js';
 import { listSandboxes } from './list.js';
@@ -21,6 +22,7 @@ const INTERVALS: Readonly<Record<string, keyof IntervalSettings>> = {
 };
 
 export function addSandboxRoutes(routes: ApiRoutes, fleet: Fleet, operations: Operations): void {
+  const { upkeep } = operations;
   const of = ({ params }: Exchange) => fleet.get(params['sandbox']!);
   /** A route on one sandbox that answers with it, once it did something. */
   const add = (
@@ -42,7 +44,7 @@ export function addSandboxRoutes(routes: ApiRoutes, fleet: Fleet, operations: Op
   routes.add(
     'POST',
     '/sandbox',
-    async (exchange) => ok(await operations.create(await bodyOf(exchange))),
+    async (exchange) => ok(await createSandbox(fleet, upkeep, await bodyOf(exchange))),
     'sandbox-create',
   );
 
@@ -76,7 +78,7 @@ export function addSandboxRoutes(routes: ApiRoutes, fleet: Fleet, operations: Op
       if (!Number.isInteger(minutes) || minutes < least)
         throw apiFailure(400, `${name} must be a valid number of minutes`);
       sandbox.intervals.set({ [name]: minutes });
-      operations.arm(sandbox);
+      upkeep.arm(sandbox);
       sandbox.changed();
     });
   }
@@ -89,7 +91,7 @@ export function addSandboxRoutes(routes: ApiRoutes, fleet: Fleet, operations: Op
   routes.add('POST', `${SANDBOX}/last-activity`, async (exchange) => {
     const sandbox = of(exchange);
     sandbox.touch();
-    operations.arm(sandbox);
+    upkeep.arm(sandbox);
     return { status: 201 };
   });
   routes.add('GET', `${SANDBOX}/toolbox-proxy-url`, async ({ params }) => {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { removeTree } from '#libs/process';
+import { removeTree, type ProcessEntry } from '#libs/process';
 import type { EmulatorRoot } from '../kit/emulator-root.js';
-import type { Processes } from '../kit/processes.js';
+import type { EmulatedProcess, ProcessEvents, ProcessSpec } from '../kit/emulated-process.js';
+import type { Processes, StartFailure } from '../kit/processes.js';
 import { SandboxDisk } from '../kit/sandbox-disk.js';
 import { Timers } from '../kit/timers.js';
 import type { CreateRequest } from './create-request.js';
@@ -19,6 +20,7 @@ import { shellPath } from './shell.js';
 export interface SandboxHost {
   readonly settings: DaytonaSettings;
   readonly root: EmulatorRoot;
+  readonly closing: AbortSignal;
   /** After each change of what the listing tells of it. */
   changed(sandbox: Sandbox): void;
 }
@@ -50,6 +52,8 @@ export class Sandbox {
   bootLeft = 0;
   /** Its daemon is gone though it is called started. */
   zombie = false;
+  /** Calls to the toolbox that are open. */
+  users = 0;
   #up = new AbortController();
 
   constructor(
@@ -97,9 +101,24 @@ export class Sandbox {
     const { directory } = this.files;
     if (!force) {
       await this.processes.signalAll(directory, 'SIGTERM');
-      await gone(({ directoryMarker }) => directoryMarker === directory, this.settings.stopGraceMs);
+      const mine = ({ directoryMarker }: ProcessEntry) => directoryMarker === directory;
+      await gone(mine, this.settings.stopGraceMs, this.closing);
     }
     await this.processes.stopAll(directory);
+  }
+
+  /** Aborted when the emulator closes. */
+  get closing(): AbortSignal {
+    return this.host.closing;
+  }
+
+  /** Starts a process, unless the sandbox goes down meanwhile. @throws {SandboxDown} */
+  async run(spec: ProcessSpec, events: ProcessEvents): Promise<EmulatedProcess | StartFailure> {
+    const { down } = this;
+    const started = await this.processes.start(this.files.directory, spec, events);
+    if (!down.aborted || 'failed' in started) return started;
+    await started.stop({ signal: 'SIGKILL', graceMs: 0 });
+    throw new SandboxDown();
   }
 
   /** The processes have to be gone. */
@@ -109,6 +128,7 @@ export class Sandbox {
 
   touch(): void {
     this.lastActivityAt = new Date();
+    this.host.changed(this);
   }
 
   changed(): void {

@@ -3,7 +3,7 @@ import { DaemonFailure, wrapped } from './daemon-failure.js';
 import { sendInput } from './input.js';
 import { logFormatOf, mergedLog, splitLog } from './log-format.js';
 import type { Session } from './session.js';
-import { daemonBody, type ToolboxCall, type ToolboxRoutes } from './toolbox-routes.js';
+import { daemonBody, goneOf, type ToolboxCall, type ToolboxRoutes } from './toolbox-routes.js';
 
 const SESSION = '/process/session/:session';
 const COMMAND = `${SESSION}/command/:command`;
@@ -59,7 +59,7 @@ async function execInSession({ sandbox, exchange, signal }: ToolboxCall): Promis
     const session = sandbox.sessions.get(exchange.params['session']!);
     const command = session.exec(text, { runAsync, suppressInputEcho: suppressInputEcho === true });
     if (runAsync) return { status: 202, json: { cmdId: command.id } };
-    await command.untilEnded(AbortSignal.any([signal, session.gone]));
+    await command.untilEnded(AbortSignal.any([signal, session.gone, goneOf(exchange)]));
     const exitCode = await command.readExitCode();
     const log = splitLog(await command.log());
     const format = logFormatOf(exchange.headers, alternatives);

@@ -23,8 +23,7 @@ export class Session {
   /** @throws {DaemonFailure} 500 */
   static async start(sandbox: Sandbox, id: string): Promise<Session> {
     const { files, shell } = sandbox;
-    const started = await sandbox.processes.start(
-      files.directory,
+    const started = await sandbox.run(
       { cmd: shell, args: [], directory: files.home, env: environmentOf(sandbox), stdin: true },
       // What the shell itself prints goes nowhere.
       { output: () => {}, ended: () => {} },
@@ -70,7 +69,8 @@ export class Session {
 
   /** Ends its processes and removes its files. */
   async delete(): Promise<void> {
-    await endTree(this.shell.pid, this.sandbox.settings.sessionGraceMs);
+    const { settings, closing } = this.sandbox;
+    await endTree(this.shell.pid, settings.sessionGraceMs, closing);
     this.#gone.abort(new SessionGone());
     await removeTree(this.directory);
   }

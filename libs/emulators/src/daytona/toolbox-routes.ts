@@ -5,8 +5,8 @@ import type { Upgrade } from '../kit/upgrade.js';
 import { accepts } from './api-routes.js';
 import { BareFailure, daemonAnswer, DaemonFailure } from './daemon-failure.js';
 import type { Fleet } from './fleet.js';
-import type { Operations } from './operations.js';
 import { SandboxDown, type Sandbox } from './sandbox.js';
+import type { Upkeep } from './upkeep.js';
 
 /** A call that has reached the daemon of a sandbox. */
 export interface ToolboxCall {
@@ -32,7 +32,7 @@ export class ToolboxRoutes {
   constructor(
     private readonly server: EmulatorServer,
     private readonly fleet: Fleet,
-    private readonly operations: Operations,
+    private readonly upkeep: Upkeep,
   ) {}
 
   add(method: string, path: string, act: ToolboxAct): void {
@@ -43,7 +43,7 @@ export class ToolboxRoutes {
     this.server.upgrade(`${BASE}${path}`, async (upgrade) => {
       try {
         const sandbox = this.#enter(upgrade);
-        await act({ sandbox, upgrade, signal: AbortSignal.any([sandbox.down, upgrade.closing]) });
+        await used(sandbox, async (signal) => await act({ sandbox, upgrade, signal }));
       } catch (error) {
         throw new Refusal(this.#failed(error, upgrade));
       }
@@ -60,7 +60,7 @@ export class ToolboxRoutes {
   async #serve(exchange: Exchange, act: ToolboxAct): Promise<void> {
     try {
       const sandbox = this.#enter(exchange);
-      const answer = await act({ sandbox, exchange, signal: AbortSignal.any([sandbox.down, exchange.closing]) });
+      const answer = await used(sandbox, async (signal) => await act({ sandbox, exchange, signal }));
       if (answer) await exchange.reply(answer);
     } catch (error) {
       if (exchange.answered && error instanceof SandboxDown) return exchange.cut();
@@ -81,7 +81,7 @@ export class ToolboxRoutes {
     }
     if (headers['x-daytona-skip-last-activity-update'] !== 'true') {
       sandbox.touch();
-      this.operations.arm(sandbox);
+      this.upkeep.arm(sandbox);
     }
     const { state } = sandbox.lifecycle;
     if (sandbox.zombie) throw new BareFailure({ status: 502 });
@@ -112,6 +112,16 @@ export class ToolboxRoutes {
   }
 }
 
+/** While it lasts the sandbox is not stopped for want of activity. */
+async function used<T>(sandbox: Sandbox, act: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  sandbox.users += 1;
+  try {
+    return await act(AbortSignal.any([sandbox.down, sandbox.closing]));
+  } finally {
+    sandbox.users -= 1;
+  }
+}
+
 function unauthorized(): DaemonFailure {
   return new DaemonFailure(401, 'unauthorized: authentication is missing or failed');
 }
@@ -124,4 +134,11 @@ export async function daemonBody(exchange: Exchange): Promise<Readonly<Record<st
     if (!(error instanceof Refusal)) throw error;
     throw new DaemonFailure(400, 'invalid body request: it is no JSON', 'INVALID_REQUEST_BODY');
   }
+}
+
+/** Aborted when nobody reads the answer any more. */
+export function goneOf(exchange: Exchange): AbortSignal {
+  const gone = new AbortController();
+  exchange.onGone(() => gone.abort());
+  return gone.signal;
 }
