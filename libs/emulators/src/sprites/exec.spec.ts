@@ -401,7 +401,7 @@ describe('kill', () => {
     expect((await kill(client.session, '?signal=NONE')).status).toBe(400);
     expect((await kill(client.session, '?timeout=soon')).status).toBe(400);
     expect((await kill('999999')).status).toBe(404);
-    await kill(client.session, '?signal=SIGKILL');
+    await lines(await kill(client.session, '?signal=SIGKILL'));
     expect((await kill(client.session)).status).toBe(410);
   });
 });
