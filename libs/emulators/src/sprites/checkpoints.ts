@@ -1,6 +1,7 @@
-import { cp, mkdir, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { removeTree } from '#libs/process';
+import { copyTree } from '../kit/copy-tree.js';
 import type { SandboxDisk } from '../kit/sandbox-disk.js';
 import { refusal } from './refusals.js';
 
@@ -72,9 +73,4 @@ export class Checkpoints {
     this.#made = [];
     await removeTree(this.directory);
   }
-}
-
-async function copyTree(from: string, to: string): Promise<void> {
-  await mkdir(to, { recursive: true });
-  await cp(from, to, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
 }

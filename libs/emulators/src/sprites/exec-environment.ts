@@ -1,10 +1,8 @@
 import { stat } from 'node:fs/promises';
+import { SEARCH_PATH } from '../kit/search-path.js';
 import type { SandboxDisk } from '../kit/sandbox-disk.js';
 import type { ExecRequest } from './exec-request.js';
 import type { SpritesAlternatives } from './alternatives.js';
-
-/** Where programs are found, whatever PATH a command is given. */
-export const SEARCH_PATH = process.env['PATH'] || '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** Variables that name a directory of the sandbox: their values are made to lie there on this machine too. */
 const DIRECTORIES: ReadonlySet<string> = new Set(['HOME', 'PWD', 'TMPDIR']);

@@ -1,5 +1,6 @@
 import { open, mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { byteRange } from '../kit/byte-range.js';
 import { octal, type FsCall } from './fs-call.js';
 import { fsFailure, onPath } from './fs-failure.js';
 import { VM_HEADERS } from './vm.js';
@@ -42,7 +43,7 @@ export async function readFile(call: FsCall): Promise<void> {
   });
   try {
     const { size } = await file.stat();
-    const range = call.sprite.settings.alternatives.range ? rangeOf(call.exchange.headers.range, size) : undefined;
+    const range = call.sprite.settings.alternatives.range ? byteRange(call.exchange.headers.range, size) : undefined;
     const [from, to] = range ?? [0, size];
     if (from > to || (range && from >= size)) {
       const headers = { ...VM_HEADERS, 'content-range': `bytes */${size}` };
@@ -64,12 +65,4 @@ export async function readFile(call: FsCall): Promise<void> {
   } finally {
     await file.close();
   }
-}
-
-/** Begin and end, the latter exclusive. Forms that are not understood are ignored, as HTTP has it. */
-function rangeOf(header: string | undefined, size: number): [from: number, to: number] | undefined {
-  const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/.exec(header ?? '') ?? [];
-  if (first === '' && last === '') return undefined;
-  if (first === '') return [Math.max(0, size - Number(last)), size];
-  return [Number(first), last === '' ? size : Math.min(size, Number(last) + 1)];
 }
