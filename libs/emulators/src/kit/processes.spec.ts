@@ -85,6 +85,37 @@ describe('a process on pipes', () => {
     child.signal('SIGTERM');
     expect(await ended).toEqual({ exitCode: 143, signal: 'SIGTERM' });
   });
+
+  test('a signal to the leader alone leaves its children', async () => {
+    const { process: child, text, ended } = await run('sleep 100 & echo $!; wait');
+    while (!text('stdout').includes('\n')) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(child.signalLeader('SIGTERM')).toBe(true);
+    expect(await ended).toEqual({ exitCode: 143, signal: 'SIGTERM' });
+    const left = (await processTable()).find(({ pid }) => pid === Number(text('stdout')));
+    expect([left?.zombie, child.signalLeader('SIGTERM')]).toEqual([false, false]);
+  });
+
+  test('without a group of its own setsid keeps its pid', async () => {
+    const more = { cmd: 'setsid', args: ['sh', '-c', 'echo $$'], ownGroup: false };
+    const { process: child, text, ended } = await run('', more);
+    expect(await ended).toEqual({ exitCode: 0 });
+    expect(Number(text('stdout'))).toBe(child.pid);
+  });
+
+  test('where its output ends with its pipes, a background process holds it up until it is hurried', async () => {
+    const { process: child, ended } = await run('sleep 100 & exit 3', { outputEnd: 'eof' });
+    await child.leaderExit;
+    const early = await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 1_500, 'open'))]);
+    child.hurry();
+    expect([early, await ended]).toEqual(['open', { exitCode: 3 }]);
+  });
+
+  test('tells whether its stdin took the bytes', async () => {
+    const { process: child } = await run('read -r line; exec sleep 100', { stdin: true });
+    expect(await child.tryWrite(Buffer.from('go\n'))).toBe(true);
+    await child.closeStdin();
+    expect(await child.tryWrite(Buffer.from('more'))).toBe(false);
+  });
 });
 
 describe('a process on a terminal', () => {

@@ -91,7 +91,9 @@ export class TerminalProcess implements EmulatedProcess {
   }
 
   signal(signal: NodeJS.Signals): void {
-    this.group.signal(signal);
+    // Right after its fork it leads no group yet, and has no children either.
+    if (this.#exit || this.#leads()) this.group.signal(signal);
+    else this.signalLeader(signal);
   }
 
   signalLeader(signal: NodeJS.Signals): boolean {
@@ -121,12 +123,11 @@ export class TerminalProcess implements EmulatedProcess {
   }
 
   #runs(): boolean {
-    try {
-      process.kill(this.pid, 0);
-      return true;
-    } catch {
-      return false;
-    }
+    return exists(this.pid);
+  }
+
+  #leads(): boolean {
+    return exists(-this.pid);
   }
 
   #exited(exitCode: number, signal: number | undefined): void {
@@ -138,6 +139,16 @@ export class TerminalProcess implements EmulatedProcess {
     this.group.leaderExited();
     this.events.exited?.(exit);
     this.events.ended(exit);
+  }
+}
+
+/** Whether there is a process, or for a negative number a group of processes. */
+function exists(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
   }
 }
 
