@@ -6,7 +6,5 @@ import { TARGETS } from './targets/targets.js';
 for (const name of ['fake', 'fake_daemon']) {
   const target = await TARGETS[name]!();
   after(async () => await target[Symbol.asyncDispose]());
-  for (const { id, title, run } of conformanceCases(target.subject)) {
-    test(`${name} ${id} ${title}`, () => run());
-  }
+  for (const one of conformanceCases(target.subject)) void test(`${name} ${one.id} ${one.title}`, () => one.run());
 }

@@ -98,7 +98,7 @@ export const publicUrlCases: readonly ConformanceCase[] = [
       const handle = await t.sandbox();
       const url = await t.adapter.publicUrl(handle, { port: 8080 });
       const second = await t.adapter.publicUrl(handle, { port: 3000 }).catch(async (error: unknown) => {
-        await expectRejection('another port', Promise.reject(error as Error), {
+        await expectRejection('another port', Promise.reject(error), {
           code: 'not_supported',
           effect: 'none',
         });
