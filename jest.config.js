@@ -36,6 +36,7 @@ export default {
     '^nestjs-sandbox/health$': '<rootDir>/src/health/index.ts',
     '^nestjs-sandbox/otel$': '<rootDir>/src/otel/index.ts',
     '^nestjs-sandbox/sprites$': '<rootDir>/src/adapters/sprites/index.ts',
+    '^nestjs-sandbox/e2b$': '<rootDir>/src/adapters/e2b/index.ts',
     '^nestjs-sandbox/contract$': '<rootDir>/libs/contract/src/index.ts',
     '^nestjs-sandbox/testing$': '<rootDir>/libs/testing/src/index.ts',
     '^nestjs-sandbox/conformance$': '<rootDir>/libs/conformance/src/index.ts',

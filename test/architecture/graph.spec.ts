@@ -18,6 +18,7 @@ const ENTRIES = [
   'libs/conformance/src/index.ts',
   'libs/emulators/src/index.ts',
   'src/adapters/sprites/index.ts',
+  'src/adapters/e2b/index.ts',
   'apps/runner/src/main.ts',
   'apps/platform/src/main.ts',
   'apps/platform/src/start.ts',

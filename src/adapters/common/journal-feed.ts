@@ -22,8 +22,12 @@ export interface JournalFeedInit {
   readonly nonce: string;
   readonly stream: CommandStream;
   readonly openReader: OpenReader;
-  /** Waited for before a reader is opened again: while the sandbox is meant to stand still. @default at once */
-  readonly ready?: () => Promise<void>;
+  /**
+   * Waited for before a reader is opened again: while the sandbox is meant to stand still. Gives whether it was.
+   *
+   * @default it never is
+   */
+  readonly ready?: () => Promise<boolean>;
   /** For a reader to be there, in milliseconds. */
   readonly timeoutMs: number;
   /** What lives on when the way to it is lost; then the journal says how it ended. */
@@ -149,7 +153,7 @@ export class JournalFeed {
   }
 
   async #reopen(): Promise<void> {
-    await this.#init.ready?.();
+    if (await this.#init.ready?.()) this.#failures = 0;
     if (this.#mode === 'ended') return;
     const deadline = new Deadline(this.#init.timeoutMs);
     try {

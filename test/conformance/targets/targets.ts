@@ -1,3 +1,4 @@
+import { openE2b } from './e2b.js';
 import { openFakeDaemon } from './fake-daemon.js';
 import { openFake } from './fake.js';
 import { openRunner } from './runner.js';
@@ -10,4 +11,5 @@ export const TARGETS: Readonly<Record<string, OpenTarget>> = {
   fake_daemon: () => openFakeDaemon(),
   runner: openRunner,
   sprites: () => openSprites(),
+  e2b: () => openE2b(),
 };

@@ -1,0 +1,260 @@
+import { Injectable, Optional } from '@nestjs/common';
+import {
+  SandboxAdapter,
+  SandboxError,
+  invalidArgument,
+  sandboxHandle,
+  type AttachRequest,
+  type CallOptions,
+  type ExecRequest,
+  type ExecResult,
+  type FileEntry,
+  type FileStat,
+  type NetworkPolicy,
+  type SandboxCapability,
+  type SandboxCommand,
+  type SandboxHandle,
+  type SandboxInfo,
+  type SandboxSession,
+  type SandboxTraits,
+  type SpawnRequest,
+  type TerminateRequest,
+  type WriteFileRequest,
+} from '#libs/contract';
+import { Deadline } from '../common/deadline.js';
+import { SeenExits } from '../common/seen-exits.js';
+import { StdinOwners } from '../common/stdin-owners.js';
+import { attachInSandbox } from './e2b.attach.js';
+import { E2bControl } from './e2b.control.js';
+import { execInSandbox } from './e2b.exec.js';
+import { E2bFiles } from './e2b.files.js';
+import { hostOf, type E2bMachine } from './e2b.machine.js';
+import { E2bMachines } from './e2b.machines.js';
+import { E2bNames } from './e2b.names.js';
+import { E2bOptions } from './e2b.options.js';
+import { applyPolicy } from './e2b.policy.js';
+import { E2bResidents } from './e2b.residents.js';
+import { listedSessions, liveProcesses } from './e2b.sessions.js';
+import { spawnInSandbox } from './e2b.spawn.js';
+import { suspendSandbox } from './e2b.suspend.js';
+import { terminateInSandbox } from './e2b.terminate.js';
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+
+/**
+ * Sandboxes on E2B. The service has no names: a sandbox carries its own in its metadata, and is found by that; those that
+ * something else made are not seen. Of two creators of one name the sandbox of one stays, and both get it.
+ *
+ * A sandbox lives for the time that it was given, then the service pauses it. While a command of it is read here, that
+ * time is renewed; any call into a sandbox that is paused wakes it, except `get`, `destroy` and `listAllNames`. Its
+ * processes survive a pause, and so do the commands that are read: after `suspend` they wait until it runs again.
+ *
+ * Their output is kept in the sandbox, in `~/.nestjs-sandbox`, without a bound while they run; of ended ones the newest
+ * 100 that are detachable and the newest 20 others are kept. Destroying the sandbox deletes all of it. A command that is
+ * not detachable lives on as well when nobody reads it, though it cannot be attached.
+ *
+ * There are no checkpoints: the service restores a snapshot only into another sandbox.
+ */
+@Injectable()
+export class E2bAdapter extends SandboxAdapter {
+  override readonly capabilities: ReadonlySet<SandboxCapability> = new Set([
+    'suspend',
+    'attach',
+    'terminate_session',
+    'files',
+    'tty',
+    'network_policy',
+    'public_url',
+    'create_new',
+  ] as const);
+  override readonly traits: SandboxTraits = Object.freeze({
+    sessionsOnSuspend: 'survive',
+    parks: 'on_request',
+    atomicWrites: true,
+    listing: 'account',
+  });
+  readonly #control: E2bControl;
+  readonly #names: E2bNames;
+  readonly #residents: E2bResidents;
+  readonly #machines: E2bMachines;
+  readonly #files = new E2bFiles();
+  readonly #owners = new StdinOwners();
+  readonly #seen = new SeenExits();
+
+  /** @param options without them, what the environment says */
+  constructor(@Optional() options: E2bOptions = new E2bOptions({})) {
+    super('e2b');
+    this.#control = new E2bControl(options);
+    this.#names = new E2bNames(this.#control);
+    this.#residents = new E2bResidents(this.#control);
+    this.#machines = new E2bMachines(this.#control, this.#names, this.#residents);
+  }
+
+  /** What is in use at this moment. */
+  stats(): { readonly sandboxesInUse: number; readonly stdinOwners: number } {
+    return { sandboxesInUse: this.#residents.size, stdinOwners: this.#owners.size };
+  }
+
+  protected override checkName(name: string): void {
+    if (NAME.test(name)) return;
+    throw invalidArgument('name: expected 1 to 128 letters, digits, -, . and _, beginning with a letter or digit');
+  }
+
+  protected override doCreate(name: string, options: CallOptions): Promise<SandboxHandle> {
+    return this.#changing(options, async (deadline) => {
+      const resource = await this.#names.create(name, deadline);
+      return this.#machines.keep(sandboxHandle(this.provider, name), resource);
+    });
+  }
+
+  protected override doCreateNew(name: string, options: CallOptions): Promise<SandboxHandle> {
+    return this.#changing(options, async (deadline) => {
+      const resource = await this.#names.createNew(name, deadline);
+      return this.#machines.keep(sandboxHandle(this.provider, name, resource.id), resource);
+    });
+  }
+
+  protected override doGet(handle: SandboxHandle, options: CallOptions): Promise<SandboxInfo> {
+    return this.#within(options, async (deadline) => {
+      const { state, raw } = await this.#names.get(handle, deadline);
+      return { status: state, raw };
+    });
+  }
+
+  protected override doDestroy(handle: SandboxHandle, options: CallOptions): Promise<void> {
+    return this.#changing(options, async (deadline) => {
+      const gone = await this.#names.destroy(handle, deadline);
+      for (const id of gone) this.#residents.unpark(id);
+      this.#machines.forget(handle);
+    });
+  }
+
+  protected override doListAllNames(options: CallOptions): Promise<string[]> {
+    return this.#within(options, (deadline) => this.#names.listNames(deadline));
+  }
+
+  protected override doSuspend(handle: SandboxHandle, options: CallOptions): Promise<void> {
+    return this.#changing(options, async (deadline) => {
+      const { state } = await this.#names.get(handle, deadline);
+      if (state === 'suspended') return;
+      await this.#machines.within(handle, deadline, (machine) => suspendSandbox(machine, deadline));
+    });
+  }
+
+  protected override doResume(handle: SandboxHandle, options: CallOptions): Promise<SandboxHandle> {
+    return this.#changing(options, async (deadline) => {
+      await this.#machines.within(handle, deadline, (machine) => machine.wake(deadline));
+      return sandboxHandle(this.provider, handle.name, handle.instanceId);
+    });
+  }
+
+  protected override doWriteFile(handle: SandboxHandle, request: WriteFileRequest): Promise<void> {
+    return this.#inside(handle, request, (machine, deadline) => this.#files.write(machine, request, deadline));
+  }
+
+  protected override doReadFile(handle: SandboxHandle, path: string, options: CallOptions): Promise<Uint8Array> {
+    return this.#inside(handle, options, (machine, deadline) => this.#files.read(machine, path, deadline));
+  }
+
+  protected override doListFiles(handle: SandboxHandle, path: string, options: CallOptions): Promise<FileEntry[]> {
+    return this.#inside(handle, options, (machine, deadline) => this.#files.list(machine, path, deadline));
+  }
+
+  protected override doStatFile(handle: SandboxHandle, path: string, options: CallOptions): Promise<FileStat> {
+    return this.#inside(handle, options, (machine, deadline) => this.#files.stat(machine, path, deadline));
+  }
+
+  protected override doExec(handle: SandboxHandle, request: ExecRequest): Promise<ExecResult> {
+    return execInSandbox(this.#machines, this.#startMs, handle, request);
+  }
+
+  protected override async doSpawn(handle: SandboxHandle, request: SpawnRequest): Promise<SandboxCommand> {
+    const spawn = (machine: E2bMachine, deadline: Deadline): Promise<SandboxCommand> =>
+      spawnInSandbox(machine, this.#owners, handle, request, deadline);
+    return this.#watched(await this.#inside(handle, request, spawn, this.#startMs));
+  }
+
+  protected override doListSessions(handle: SandboxHandle, options: CallOptions): Promise<SandboxSession[]> {
+    return this.#inside(handle, options, async (machine, deadline) => {
+      const sessions = listedSessions(await liveProcesses(machine, deadline));
+      return sessions.filter(({ id }) => !this.#seen.has(`${handle.name}/${id}`));
+    });
+  }
+
+  protected override async doAttach(handle: SandboxHandle, request: AttachRequest): Promise<SandboxCommand> {
+    const attach = (machine: E2bMachine, deadline: Deadline): Promise<SandboxCommand> =>
+      attachInSandbox(machine, this.#owners, handle, request, deadline);
+    return this.#watched(await this.#inside(handle, request, attach, this.#startMs));
+  }
+
+  protected override async doTerminateSession(handle: SandboxHandle, request: TerminateRequest): Promise<void> {
+    await terminateInSandbox(this.#machines, handle, request);
+    this.#seen.add(`${handle.name}/${request.sessionId}`);
+  }
+
+  /** Names cover the ports of the web, addresses all. It binds new connections. */
+  protected override doApplyNetworkPolicy(
+    handle: SandboxHandle,
+    policy: NetworkPolicy,
+    options: CallOptions,
+  ): Promise<void> {
+    return this.#changing(options, (deadline) =>
+      this.#machines.within(handle, deadline, (machine) => applyPolicy(machine, policy, deadline)),
+    );
+  }
+
+  /** Whether anything listens is not asked. */
+  protected override doPublicUrl(handle: SandboxHandle, port: number, options: CallOptions): Promise<string> {
+    return this.#inside(handle, options, async (machine, deadline) => {
+      const sandbox = await machine.running(deadline);
+      if (!sandbox.isPublic) throw noPublicUrl('what listens in the sandbox is not open to everyone');
+      const url = hostOf(this.#control, port, sandbox);
+      if (url === undefined) throw noPublicUrl('the domain of the sandboxes is not known: set E2B_DOMAIN');
+      return url;
+    });
+  }
+
+  /** For a stream to be there, which may need the sandbox to be woken. */
+  get #startMs(): number {
+    return Math.max(60_000, 2 * this.#control.options.timeoutMs);
+  }
+
+  #watched(command: SandboxCommand): SandboxCommand {
+    const { handle, sessionId } = command;
+    const ended = (): void => this.#seen.add(`${handle.name}/${sessionId}`);
+    command.exit.then(ended, () => {});
+    return command;
+  }
+
+  #inside<T>(
+    handle: SandboxHandle,
+    options: CallOptions,
+    work: (machine: E2bMachine, deadline: Deadline) => Promise<T>,
+    timeoutMs?: number,
+  ): Promise<T> {
+    const inside = (deadline: Deadline): Promise<T> =>
+      this.#machines.within(handle, deadline, (machine) => work(machine, deadline));
+    return this.#within(options, inside, timeoutMs);
+  }
+
+  #changing<T>(options: CallOptions, work: (deadline: Deadline) => Promise<T>): Promise<T> {
+    return this.#within(options, work, this.#control.changeTimeoutMs);
+  }
+
+  async #within<T>(
+    { signal }: CallOptions,
+    work: (deadline: Deadline) => Promise<T>,
+    timeoutMs: number = this.#control.options.timeoutMs,
+  ): Promise<T> {
+    const deadline = new Deadline(timeoutMs, signal);
+    try {
+      return await work(deadline);
+    } finally {
+      deadline[Symbol.dispose]();
+    }
+  }
+}
+
+function noPublicUrl(message: string): SandboxError {
+  return new SandboxError('not_supported', { effect: 'none', message });
+}

@@ -1,0 +1,109 @@
+import {
+  CommandStream,
+  SandboxError,
+  StreamingCommand,
+  type AttachRequest,
+  type SandboxCommand,
+  type SandboxHandle,
+} from '#libs/contract';
+import type { Deadline } from '../common/deadline.js';
+import { beyondEnd, malformedWord, noSession, notRecorded } from '../common/journal-errors.js';
+import { parseSessionId, type SessionId } from '../common/session-id.js';
+import type { StdinOwners } from '../common/stdin-owners.js';
+import { E2bInput, exited } from './e2b.input.js';
+import type { E2bMachine } from './e2b.machine.js';
+import { findSession } from './e2b.sessions.js';
+import { feedOf } from './e2b.start-command.js';
+import { SessionStdin } from './e2b.stdin.js';
+import { joinTerminal } from './e2b.terminal.js';
+import { checkForeign } from './e2b.terminate.js';
+
+/** Joins a session of ours: its output comes out of its journal. */
+export async function attachInSandbox(
+  machine: E2bMachine,
+  owners: StdinOwners,
+  handle: SandboxHandle,
+  request: AttachRequest,
+  deadline: Deadline,
+): Promise<SandboxCommand> {
+  const id = parseSessionId(request.sessionId);
+  if (id !== undefined) return join(machine, owners, handle, { ...request, id }, deadline);
+  await checkForeign(machine, request.sessionId, deadline);
+  throw noSession();
+}
+
+async function join(
+  machine: E2bMachine,
+  owners: StdinOwners,
+  handle: SandboxHandle,
+  request: AttachRequest & { readonly id: SessionId },
+  deadline: Deadline,
+): Promise<SandboxCommand> {
+  const { id, sessionId, from } = request;
+  const stream = new CommandStream();
+  let stdin: SessionStdin | undefined;
+  const feed = feedOf(machine, id.nonce, stream, () => stdin?.close());
+  try {
+    const [word, ...values] = await feed.attach(from, deadline);
+    if (word === 't') return await terminal(machine, handle, request, deadline);
+    if (word === 'n') throw noSession();
+    if (word === 'b') throw beyondEnd();
+    if (word !== 'f' || values.length !== 3) throw malformedWord();
+    if (request.stdin && values[2] !== '1') throw stdinNotOpen();
+    if (request.stdin && stream.end === undefined) {
+      stdin = await takeStdin(machine, owners, id, stream.exit, deadline);
+    }
+  } catch (error) {
+    feed.stop();
+    throw error;
+  }
+  if (stream.end !== undefined) stdin?.close();
+  return new StreamingCommand({
+    provider: handle.provider,
+    operation: 'attach',
+    handle,
+    sessionId,
+    stream,
+    channel: {
+      write: (data) => stdin?.write(data) ?? Promise.reject(exited()),
+      closeStdin: () => stdin?.closeStdin() ?? Promise.resolve(),
+      taken: () => feed.taken(),
+      stop: async () => feed.stop(),
+    },
+    stdin: request.stdin,
+    tty: false,
+  });
+}
+
+/** `undefined`: it ended meanwhile, which its output will say. */
+async function takeStdin(
+  machine: E2bMachine,
+  owners: StdinOwners,
+  id: SessionId,
+  ended: Promise<unknown>,
+  deadline: Deadline,
+): Promise<SessionStdin | undefined> {
+  if ((await findSession(machine, id, deadline)) === undefined) return undefined;
+  const input = new E2bInput(machine, id.pid, false);
+  return new SessionStdin({ machine, id, input, isCertain: () => false, owners, ended });
+}
+
+/** Nobody keeps what a terminal shows: it can be joined where it is. */
+async function terminal(
+  machine: E2bMachine,
+  handle: SandboxHandle,
+  request: AttachRequest & { readonly id: SessionId },
+  deadline: Deadline,
+): Promise<SandboxCommand> {
+  if (request.from !== 'now') throw notRecorded();
+  if ((await findSession(machine, request.id, deadline)) === undefined) throw noSession();
+  return joinTerminal(machine, handle, request, deadline);
+}
+
+function stdinNotOpen(): SandboxError {
+  return new SandboxError('invalid', {
+    detail: 'stdin_not_open',
+    effect: 'none',
+    message: 'the stdin of this session was not opened',
+  });
+}

@@ -1,0 +1,166 @@
+import { SandboxError, type SandboxErrorCode, type SandboxErrorInit } from '#libs/contract';
+import { asObject, parseJson, type JsonObject } from '../common/json.js';
+import { retryAfterMs } from '../common/retry-after.js';
+
+/** What of an answer says what went wrong. */
+export interface FailedAnswer {
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  text(): string;
+}
+
+type Fault = readonly [code: SandboxErrorCode, init?: Pick<SandboxErrorInit, 'detail' | 'effect'>];
+
+/** Of every HTTP answer, wherever it comes from. A conflict is a change of state that is under way. */
+const BY_STATUS: Readonly<Record<number, Fault>> = {
+  400: ['invalid'],
+  401: ['denied'],
+  403: ['denied'],
+  404: ['not_found'],
+  405: ['invalid'],
+  408: ['unavailable', { effect: 'unknown' }],
+  409: ['unavailable', { effect: 'none' }],
+  413: ['invalid', { detail: 'request_too_large' }],
+  414: ['invalid', { detail: 'request_too_large' }],
+  429: ['rate_limited'],
+  431: ['invalid', { detail: 'request_too_large' }],
+};
+
+/** Slugs of the control plane for what it refused before it made anything. */
+const REFUSED: ReadonlySet<unknown> = new Set([
+  'sandbox_capacity_unavailable',
+  'sandbox_no_compatible_node',
+  'sandbox_memory_override_disabled',
+]);
+
+/** Codes of Connect, which envd's calls fail with: by HTTP status when they are unary, inside the stream otherwise. */
+const BY_CONNECT_CODE: Readonly<Record<string, Fault>> = {
+  canceled: ['unavailable', { effect: 'unknown' }],
+  unknown: ['provider', { effect: 'unknown' }],
+  invalid_argument: ['invalid'],
+  deadline_exceeded: ['unavailable', { effect: 'unknown' }],
+  not_found: ['not_found'],
+  already_exists: ['invalid'],
+  permission_denied: ['denied'],
+  resource_exhausted: ['rate_limited'],
+  failed_precondition: ['invalid'],
+  aborted: ['unavailable', { effect: 'unknown' }],
+  out_of_range: ['invalid'],
+  unimplemented: ['not_supported'],
+  internal: ['unavailable', { effect: 'unknown' }],
+  unavailable: ['unavailable', { effect: 'unknown' }],
+  data_loss: ['provider', { effect: 'unknown' }],
+  unauthenticated: ['denied'],
+};
+
+/**
+ * What an answer other than a success means. Goes by the code of Connect in the body, which is a word, and else by the
+ * status: the number in a body repeats that. The body's text, which may hold anything, is not repeated.
+ */
+export function answerError(answer: FailedAnswer): SandboxError {
+  const { status, headers } = answer;
+  const body = bodyOf(answer);
+  const connectCode = connectCodeOf(answer);
+  const [code, init] = (connectCode === undefined ? undefined : BY_CONNECT_CODE[connectCode]) ?? byStatus(status, body);
+  const waitMs = status === 429 || status >= 500 ? retryAfterMs(headers.get('retry-after')) : undefined;
+  return new SandboxError(code, {
+    ...init,
+    ...(waitMs !== undefined && { retryAfterMs: waitMs }),
+    message: `E2B answered ${status}${connectCode === undefined ? '' : ` ${connectCode}`}`,
+  });
+}
+
+/** Other 4xx are refusals; 5xx may come after the effect; a redirect is not followed, and nothing else is understood. */
+function byStatus(status: number, body: JsonObject | undefined): Fault {
+  const known = BY_STATUS[status];
+  if (known) return known;
+  if (status >= 500) return ['unavailable', { effect: isRefusal(body) ? 'none' : 'unknown' }];
+  if (status >= 400) return ['invalid'];
+  return ['provider', { detail: 'malformed_reply', effect: 'unknown' }];
+}
+
+function isRefusal(body: JsonObject | undefined): boolean {
+  return REFUSED.has(body?.['error_code']) || typeof body?.['sandboxId'] === 'string';
+}
+
+/** What the last message of a stream says went wrong. */
+export function streamError(code: unknown): SandboxError {
+  const known = typeof code === 'string' ? BY_CONNECT_CODE[code] : undefined;
+  const [mapped, init] = known ?? ['provider', { detail: 'malformed_frame', effect: 'unknown' } as const];
+  return new SandboxError(mapped, {
+    ...init,
+    message: `E2B ended the stream with ${known ? String(code) : 'an error of no known code'}`,
+  });
+}
+
+/** `undefined`: not an error of envd's calls, but of the way to it. */
+export function connectCodeOf(answer: Pick<FailedAnswer, 'text'>): string | undefined {
+  const code = bodyOf(answer)?.['code'];
+  return typeof code === 'string' && code in BY_CONNECT_CODE ? code : undefined;
+}
+
+/**
+ * Whether the proxy before the sandboxes found no way in, and did nothing: the sandbox is paused, changes its state, is
+ * gone, or does not listen yet. Which of these, only the control plane knows.
+ */
+export function isUnreached(answer: FailedAnswer): boolean {
+  const { status } = answer;
+  return (status === 502 || status === 409) && typeof bodyOf(answer)?.['sandboxId'] === 'string';
+}
+
+/** A sandbox's file, read. */
+export function readError(answer: FailedAnswer): SandboxError {
+  return answer.status === 416 ? malformedReply('the file') : answerError(answer);
+}
+
+/** An upload goes to a place of its own: whatever fails leaves the file that was meant. */
+export function uploadError(answer: FailedAnswer): SandboxError {
+  if (answer.status === 507) {
+    return new SandboxError('write_failed', { detail: 'disk_full', effect: 'none', message: 'the disk is full' });
+  }
+  const error = answerError(answer);
+  if (error.code !== 'invalid' && error.code !== 'not_found') return error;
+  return new SandboxError('write_failed', { effect: 'none', message: error.message });
+}
+
+/** A success whose body is not what it must be. */
+export function malformedReply(what: string): SandboxError {
+  return new SandboxError('provider', {
+    detail: 'malformed_reply',
+    effect: 'unknown',
+    message: `${what}: E2B answered something else than it should`,
+  });
+}
+
+export function noApiKey(): SandboxError {
+  return new SandboxError('denied', { effect: 'none', message: 'no key: set E2B_API_KEY, or the option apiKey' });
+}
+
+export function noSandbox(name: string): SandboxError {
+  return new SandboxError('not_found', { effect: 'none', message: `there is no sandbox '${name}'` });
+}
+
+/** Something was asked for, and nothing says that it was done. */
+export function unconfirmed(what: string, cause?: unknown): SandboxError {
+  return new SandboxError('unavailable', {
+    effect: 'unknown',
+    message: `${what} was not confirmed`,
+    ...(cause !== undefined && { cause }),
+  });
+}
+
+/** What a sandbox that neither runs nor is gone answers after all patience. */
+export function unreachable(): SandboxError {
+  return new SandboxError('unavailable', { effect: 'none', message: 'the sandbox cannot be reached at the moment' });
+}
+
+export function foreignSession(): SandboxError {
+  return new SandboxError('not_supported', {
+    effect: 'none',
+    message: 'the session was not started by this library: it cannot be attached or terminated',
+  });
+}
+
+function bodyOf(answer: Pick<FailedAnswer, 'text'>): JsonObject | undefined {
+  return asObject(parseJson(answer.text()));
+}

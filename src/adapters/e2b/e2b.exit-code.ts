@@ -1,0 +1,31 @@
+import { constants } from 'node:os';
+import type { JsonObject } from '../common/json.js';
+
+/** As Go calls the signals that end a process. */
+const SIGNAL_WORDS: Readonly<Record<string, NodeJS.Signals>> = {
+  hangup: 'SIGHUP',
+  interrupt: 'SIGINT',
+  quit: 'SIGQUIT',
+  'illegal instruction': 'SIGILL',
+  'trace/breakpoint trap': 'SIGTRAP',
+  aborted: 'SIGABRT',
+  'bus error': 'SIGBUS',
+  'floating point exception': 'SIGFPE',
+  killed: 'SIGKILL',
+  'segmentation fault': 'SIGSEGV',
+  'broken pipe': 'SIGPIPE',
+  'alarm clock': 'SIGALRM',
+  terminated: 'SIGTERM',
+};
+
+/**
+ * The exit code in an `end` event. What is zero is left out there, so that none means 0; a process that a signal ended
+ * has -1, and the signal only in words. `undefined`: it says nothing of the kind.
+ */
+export function exitCodeOf({ exitCode = 0, status }: JsonObject): number | undefined {
+  if (typeof exitCode !== 'number' || !Number.isInteger(exitCode)) return undefined;
+  if (exitCode >= 0) return exitCode <= 255 ? exitCode : undefined;
+  const [, word] = /^signal: ([^(]+?)(?: \(core dumped\))?$/.exec(typeof status === 'string' ? status : '') ?? [];
+  const signal = word === undefined ? undefined : SIGNAL_WORDS[word];
+  return signal === undefined ? undefined : 128 + constants.signals[signal];
+}

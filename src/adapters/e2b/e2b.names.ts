@@ -1,0 +1,200 @@
+import { Logger } from '@nestjs/common';
+import { setTimeout as delay } from 'node:timers/promises';
+import { SandboxError, type SandboxHandle } from '#libs/contract';
+import type { Deadline } from '../common/deadline.js';
+import type { HttpAnswer } from '../common/http-client.js';
+import { compareClaims, metadataOf, newClaim, type Claim } from './e2b.claim.js';
+import { sandboxPath, type E2bControl } from './e2b.control.js';
+import { answerError, malformedReply, noSandbox, unconfirmed } from './e2b.errors.js';
+import { listSandboxes } from './e2b.listing.js';
+import { sandboxResource, type SandboxResource } from './e2b.resource.js';
+
+/** How long several sandboxes of one name may be there before one of their makers counts as gone. */
+const CONTEST_MS = 3_000;
+/** How long a sandbox that was made is waited for in the list. */
+const LISTED_MS = 15_000;
+const FIRST_LOOK_MS = 30;
+const MOST_LOOK_MS = 250;
+const CREATE_ATTEMPTS = 4;
+
+/**
+ * Makes, finds and deletes sandboxes by name. The service has no names, so nothing stops two creators from making one
+ * each. Whoever has made one looks who else has before it says so: of several the earliest claim stays and the others
+ * delete their own, unless one of a later claim stays where it is, since its maker was done before the earlier one was
+ * there; then that is the one. So nobody loses what it was given.
+ */
+export class E2bNames {
+  readonly #control: E2bControl;
+  readonly #logger = new Logger('E2bAdapter');
+
+  constructor(control: E2bControl) {
+    this.#control = control;
+  }
+
+  /** Makes it, or finds the one that is there. */
+  create(name: string, deadline: Deadline): Promise<SandboxResource> {
+    return this.#control.retry(
+      deadline,
+      async () => {
+        const found = await this.find(name, deadline);
+        if (found !== undefined) return found;
+        const claim = newClaim();
+        const own = await this.#post(name, claim, deadline).catch((error: unknown) =>
+          this.#lookFor(claim, error, deadline),
+        );
+        if (await this.#wins(name, claim, own.id, deadline)) return own;
+        // Nobody was given it.
+        await this.#delete(own.id, deadline);
+        const winner = await this.find(name, deadline);
+        if (winner === undefined) throw unconfirmed('the creation');
+        return winner;
+      },
+      CREATE_ATTEMPTS,
+    );
+  }
+
+  /** One attempt. @throws {SandboxError} `already_exists` */
+  async createNew(name: string, deadline: Deadline): Promise<SandboxResource> {
+    const before = await listSandboxes(this.#control, { name }, deadline).catch(onlyAsked);
+    if (before.length > 0) throw alreadyExists(name);
+    const claim = newClaim();
+    const own = await this.#post(name, claim, deadline).catch((error: unknown) => {
+      throw error instanceof SandboxError && error.code === 'provider' ? unconfirmed('the creation', error) : error;
+    });
+    const wins = await this.#wins(name, claim, own.id, deadline).catch(notProved('that no other has the name'));
+    if (wins) return own;
+    await this.#delete(own.id, deadline).catch(notProved('the deletion of a sandbox that lost its name'));
+    if ((await listSandboxes(this.#control, { name }, deadline).catch(onlyAsked)).length > 0) throw alreadyExists(name);
+    throw unconfirmed('the creation').with({ effect: 'none' });
+  }
+
+  /** The one of that name. `undefined`: there is none. */
+  async find(name: string, deadline: Deadline): Promise<SandboxResource | undefined> {
+    const untilMs = performance.now() + CONTEST_MS;
+    for (let waitMs = FIRST_LOOK_MS; ; waitMs = Math.min(2 * waitMs, MOST_LOOK_MS)) {
+      const hits = await listSandboxes(this.#control, { name }, deadline);
+      if (hits.length <= 1) return hits[0];
+      if (performance.now() >= untilMs) {
+        this.#logger.warn(`there are ${hits.length} sandboxes '${name}'; the earliest is used`);
+        return hits.toSorted((a, b) => order(a.claim, b.claim))[0];
+      }
+      await pause(waitMs, deadline);
+    }
+  }
+
+  /** The sandbox of a handle. @throws {SandboxError} `not_found`, also for another incarnation */
+  async get({ name, instanceId }: SandboxHandle, deadline: Deadline): Promise<SandboxResource> {
+    const found = await (instanceId === undefined
+      ? this.find(name, deadline)
+      : this.#control.find(instanceId, deadline));
+    if (found?.name !== name) throw noSandbox(name);
+    return found;
+  }
+
+  /** Resolves once the name is free, or the incarnation gone. */
+  async destroy({ name, instanceId }: SandboxHandle, deadline: Deadline): Promise<readonly string[]> {
+    const gone = new Set<string>();
+    if (instanceId !== undefined) {
+      const found = await this.#control.find(instanceId, deadline);
+      // An id of another name is no incarnation of this one.
+      if (found?.name === name) await this.#delete(instanceId, deadline);
+      return [instanceId];
+    }
+    await this.#control.retry(deadline, async () => {
+      const hits = await listSandboxes(this.#control, { name }, deadline);
+      if (hits.length === 0) return;
+      for (const { id } of hits) {
+        await this.#delete(id, deadline);
+        gone.add(id);
+      }
+      if ((await listSandboxes(this.#control, { name }, deadline)).length > 0) throw unconfirmed('the deletion');
+    });
+    return [...gone];
+  }
+
+  /** Those of ours; of sandboxes that something else made, only such as have our marks. */
+  async listNames(deadline: Deadline): Promise<string[]> {
+    const sandboxes = await listSandboxes(this.#control, {}, deadline);
+    return [...new Set(sandboxes.flatMap(({ name }) => (name === undefined ? [] : [name])))];
+  }
+
+  async #post(name: string, claim: Claim, deadline: Deadline): Promise<SandboxResource> {
+    const { template, ttlSeconds } = this.#control.options;
+    const json = {
+      templateID: template,
+      timeout: ttlSeconds,
+      autoPause: true,
+      metadata: metadataOf(name, claim),
+    };
+    const request = { method: 'POST', path: '/sandboxes', json, deadline } as const;
+    const answer = await this.#control.sendVersioned(request, { secure: true });
+    if (!answer.ok) throw creationError(answer);
+    const sandbox = sandboxResource(answer.json());
+    if (sandbox === undefined) throw malformedReply('the new sandbox');
+    return sandbox;
+  }
+
+  /** What was made although its answer was lost. @throws what was thrown, when nothing is found */
+  async #lookFor(claim: Claim, error: unknown, deadline: Deadline): Promise<SandboxResource> {
+    if (!(error instanceof SandboxError) || error.effect !== 'unknown' || deadline.signal.aborted) throw error;
+    const [found] = await listSandboxes(this.#control, { nonce: claim.nonce }, deadline).catch(() => []);
+    if (found === undefined) throw error;
+    return found;
+  }
+
+  /** Whether the sandbox that was made for `claim` is the one of its name. */
+  async #wins(name: string, claim: Claim, id: string, deadline: Deadline): Promise<boolean> {
+    const sinceMs = performance.now();
+    for (let waitMs = FIRST_LOOK_MS; ; waitMs = Math.min(2 * waitMs, MOST_LOOK_MS)) {
+      const hits = await listSandboxes(this.#control, { name }, deadline);
+      const others = hits.filter((one) => one.id !== id);
+      const isListed = others.length < hits.length;
+      if (others.some((one) => order(one.claim, claim) < 0)) return false;
+      if (isListed && others.length === 0) return true;
+      const passedMs = performance.now() - sinceMs;
+      if (others.length > 0 && passedMs > CONTEST_MS) return false;
+      if (!isListed && passedMs > LISTED_MS) throw unconfirmed('the creation');
+      await pause(waitMs, deadline);
+    }
+  }
+
+  async #delete(id: string, deadline: Deadline): Promise<void> {
+    const answer = await this.#control.sendAgain({ method: 'DELETE', path: sandboxPath(id), deadline });
+    if (!answer.ok && answer.status !== 404) throw answerError(answer);
+  }
+}
+
+/** What nobody of us made was there before. */
+function order(a: Claim | undefined, b: Claim | undefined): number {
+  if (a === undefined || b === undefined) return Number(a !== undefined) - Number(b !== undefined);
+  return compareClaims(a, b);
+}
+
+/** A template that is missing is not a sandbox that is. */
+function creationError(answer: HttpAnswer): SandboxError {
+  const error = answerError(answer);
+  if (error.code !== 'not_found') return error;
+  return new SandboxError('invalid', { effect: 'none', message: 'there is no such template, or no way to make one' });
+}
+
+function alreadyExists(name: string): SandboxError {
+  return new SandboxError('already_exists', { effect: 'none', message: `there is a sandbox '${name}' already` });
+}
+
+function onlyAsked(error: unknown): never {
+  throw error instanceof SandboxError ? error.with({ effect: 'none' }) : error;
+}
+
+/** A sandbox was made, and what had to be seen of it was not. */
+function notProved(what: string): (error: unknown) => never {
+  return (error) => {
+    if (error instanceof SandboxError && error.code === 'aborted') throw error.with({ effect: 'unknown' });
+    throw unconfirmed(what, error);
+  };
+}
+
+async function pause(waitMs: number, deadline: Deadline): Promise<void> {
+  await delay(waitMs, undefined, { signal: deadline.signal }).catch(() => {
+    throw deadline.error('unknown');
+  });
+}

@@ -1,0 +1,56 @@
+import type { SandboxInfo } from '#libs/contract';
+import { asObject } from '../common/json.js';
+import { claimOf, nameOf, type Claim } from './e2b.claim.js';
+
+/** What is read of a sandbox; the rest of the answer stays as it came. */
+export interface SandboxResource {
+  readonly id: string;
+  /** Of its envd. Lists do not tell it, and a sandbox that is not secured has none. */
+  readonly token?: string;
+  readonly domain?: string;
+  readonly envdVersion?: string;
+  readonly state: SandboxInfo['status'];
+  /** When its time is over, by the clock of the service, in milliseconds. */
+  readonly endAtMs?: number;
+  readonly name?: string;
+  readonly claim?: Claim;
+  /** Whether what listens inside can be opened by everyone. */
+  readonly isPublic: boolean;
+  /** Without its tokens. */
+  readonly raw: unknown;
+}
+
+const STATES: ReadonlyMap<unknown, SandboxInfo['status']> = new Map([
+  ['running', 'running'],
+  ['paused', 'suspended'],
+]);
+
+const ID = /^[a-z0-9]{1,64}$/;
+
+/** `undefined`: not a sandbox. */
+export function sandboxResource(value: unknown): SandboxResource | undefined {
+  const { envdAccessToken: token, trafficAccessToken: trafficToken, ...raw } = asObject(value) ?? {};
+  const { state, endAt, domain, envdVersion, metadata, network } = raw;
+  const id = raw['sandboxID'] ?? raw['sandboxId'];
+  if (typeof id !== 'string' || !ID.test(id)) return undefined;
+  const pairs = asObject(metadata) ?? {};
+  const endAtMs = typeof endAt === 'string' ? Date.parse(endAt) : Number.NaN;
+  const name = nameOf(pairs);
+  const claim = claimOf(pairs);
+  return {
+    id,
+    ...(isText(token) && { token }),
+    ...(isText(domain) && { domain }),
+    ...(isText(envdVersion) && { envdVersion }),
+    state: STATES.get(state) ?? 'unknown',
+    ...(Number.isFinite(endAtMs) && { endAtMs }),
+    ...(name !== undefined && { name }),
+    ...(claim !== undefined && { claim }),
+    isPublic: trafficToken === undefined && asObject(network)?.['allowPublicTraffic'] !== false,
+    raw,
+  };
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}

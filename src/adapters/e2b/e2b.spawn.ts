@@ -1,0 +1,48 @@
+import { StreamingCommand, type SandboxCommand, type SandboxHandle, type SpawnRequest } from '#libs/contract';
+import { checkArguments } from '../common/command-words.js';
+import type { Deadline } from '../common/deadline.js';
+import { formatSessionId } from '../common/session-id.js';
+import type { StdinOwners } from '../common/stdin-owners.js';
+import type { E2bMachine } from './e2b.machine.js';
+import { startCommand } from './e2b.start-command.js';
+import { SessionStdin } from './e2b.stdin.js';
+import { spawnOnTerminal } from './e2b.terminal.js';
+
+/** Starts a command whose output comes as it is written. */
+export async function spawnInSandbox(
+  machine: E2bMachine,
+  owners: StdinOwners,
+  handle: SandboxHandle,
+  request: SpawnRequest,
+  deadline: Deadline,
+): Promise<SandboxCommand> {
+  checkArguments(request);
+  if (request.tty) return spawnOnTerminal(machine, handle, { ...request, tty: request.tty }, deadline);
+  const { nonce, process, stream, feed } = await startCommand(machine, { ...request, stderrToStdout: false }, deadline);
+  const id = { pid: process.pid, nonce };
+  const stdin = new SessionStdin({
+    machine,
+    id,
+    input: process.input,
+    isCertain: () => process.isOpen,
+    owners,
+    ended: stream.exit,
+  });
+  return new StreamingCommand({
+    provider: handle.provider,
+    handle,
+    sessionId: formatSessionId(id),
+    stream,
+    channel: {
+      write: (data) => stdin.write(data),
+      closeStdin: () => stdin.closeStdin(),
+      taken: () => feed.taken(),
+      stop: async () => {
+        feed.stop();
+        stdin.close();
+      },
+    },
+    stdin: request.stdin,
+    tty: false,
+  });
+}

@@ -1,0 +1,140 @@
+import { SandboxError, type TerminalSize } from '#libs/contract';
+import { Deadline } from '../common/deadline.js';
+import { processTag, type ProcessKind } from '../common/session-id.js';
+import { FROM_STDIN } from '../common/shim-start.js';
+import { E2bProcess, type ProcessSink } from './e2b.process.js';
+import type { E2bMachine } from './e2b.machine.js';
+import { liveProcesses } from './e2b.sessions.js';
+
+const REAP_MS = 5_000;
+
+/** A process of ours as lists show it: by our tag, and by what it runs. */
+export interface ProcessSpec {
+  readonly kind: ProcessKind;
+  readonly nonce: string;
+  readonly title: string;
+}
+
+/**
+ * Starts a program that comes over stdin, so that neither its arguments nor its variables are in a list of processes.
+ * Until it was sent nothing has run: a failure before that has effect `none`.
+ */
+export async function startProgram(
+  machine: E2bMachine,
+  spec: ProcessSpec,
+  program: string,
+  sink: ProcessSink,
+  deadline: Deadline,
+): Promise<E2bProcess> {
+  const process = await startScript(machine, spec, FROM_STDIN, sink, deadline).catch(nothingRan);
+  await sendProgram(machine, process, spec, program, deadline);
+  return process;
+}
+
+/** What a shell that waits for it runs. */
+export async function sendProgram(
+  machine: E2bMachine,
+  process: E2bProcess,
+  { kind, nonce }: ProcessSpec,
+  program: string,
+  deadline: Deadline,
+): Promise<void> {
+  try {
+    const writing = process.write(Buffer.from(`${program}${processTag(kind, nonce)}\n`));
+    writing.catch(() => {});
+    await deadline.race(writing, 'unknown');
+  } catch (error) {
+    process.close();
+    // Of a part nothing runs, and nothing else ever comes.
+    if (error instanceof SandboxError && error.effect === 'none') void reap(machine, nonce);
+    throw error;
+  }
+}
+
+/** Starts a program that holds no secret: what lists of processes show. It leads a session of its own. */
+export function startScript(
+  machine: E2bMachine,
+  spec: ProcessSpec,
+  script: string,
+  sink: ProcessSink,
+  deadline: Deadline,
+): Promise<E2bProcess> {
+  return start(machine, spec, { cmd: 'setsid', args: ['sh', '-c', script] }, undefined, sink, deadline);
+}
+
+/** On a terminal, whose service lets it lead a session anyway. */
+export function startOnTerminal(
+  machine: E2bMachine,
+  spec: ProcessSpec,
+  script: string,
+  size: TerminalSize,
+  sink: ProcessSink,
+  deadline: Deadline,
+): Promise<E2bProcess> {
+  return start(machine, spec, { cmd: 'sh', args: ['-c', script] }, size, sink, deadline).catch(nothingRan);
+}
+
+/** Joins a process that was just seen alive: what it prints from here on. */
+export async function joinProcess(
+  machine: E2bMachine,
+  pid: string,
+  tty: boolean,
+  sink: ProcessSink,
+  deadline: Deadline,
+): Promise<E2bProcess> {
+  const process = new E2bProcess(machine, sink, tty);
+  try {
+    await process.open('process.Process/Connect', { process: { pid: Number(pid) } }, deadline);
+  } catch (error) {
+    process.close();
+    throw error;
+  }
+  return process;
+}
+
+/** Kills what has our nonce, if the sandbox runs. Whatever comes of it. */
+export async function reap(machine: E2bMachine, ...nonces: readonly string[]): Promise<void> {
+  const deadline = new Deadline(REAP_MS);
+  try {
+    for (const { pid, tag } of await liveProcesses(machine, deadline, { wake: false })) {
+      if (tag === undefined || !nonces.includes(tag.nonce)) continue;
+      const message = { process: { pid: Number(pid) }, signal: 'SIGNAL_SIGKILL' };
+      await machine.tryCall('process.Process/SendSignal', message, deadline, { wake: false });
+    }
+  } catch {
+    // It ends with its sandbox, or with what it reads.
+  } finally {
+    deadline[Symbol.dispose]();
+  }
+}
+
+async function start(
+  machine: E2bMachine,
+  { kind, nonce, title }: ProcessSpec,
+  { cmd, args }: { readonly cmd: string; readonly args: readonly string[] },
+  tty: TerminalSize | undefined,
+  sink: ProcessSink,
+  deadline: Deadline,
+): Promise<E2bProcess> {
+  const process = new E2bProcess(machine, sink, tty !== undefined);
+  const tag = processTag(kind, nonce);
+  const message = {
+    process: { cmd, args: [...args, tag, title] },
+    ...(tty && { pty: { size: { cols: tty.cols, rows: tty.rows } } }),
+    tag,
+    stdin: true,
+  };
+  try {
+    await process.open('process.Process/Start', message, deadline);
+  } catch (error) {
+    process.close();
+    if (error instanceof SandboxError && error.effect === 'unknown') void reap(machine, nonce);
+    throw error;
+  }
+  return process;
+}
+
+/** A shell that waits for its program has done nothing. */
+function nothingRan(error: unknown): never {
+  throw error instanceof SandboxError ? error.with({ effect: 'none' }) : error;
+}

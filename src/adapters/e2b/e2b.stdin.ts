@@ -1,0 +1,79 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { SandboxError } from '#libs/contract';
+import { Deadline } from '../common/deadline.js';
+import type { SessionId } from '../common/session-id.js';
+import type { StdinOwners } from '../common/stdin-owners.js';
+import { exited, type E2bInput } from './e2b.input.js';
+import type { E2bMachine } from './e2b.machine.js';
+import { findSession } from './e2b.sessions.js';
+
+/** How long after its last input the end of a command may be heard of. */
+const ENDING_MS = 3_000;
+
+export interface SessionStdinInit {
+  readonly machine: E2bMachine;
+  readonly id: SessionId;
+  readonly input: E2bInput;
+  /** Whether its pid is still its own for certain, so that nothing has to be asked. */
+  readonly isCertain: () => boolean;
+  readonly owners: StdinOwners;
+  /** Settles with the command. */
+  readonly ended: Promise<unknown>;
+}
+
+/** The stdin of a session, of whoever asked for it last. It needs no stream: a write goes to the pid of the session. */
+export class SessionStdin {
+  readonly #init: SessionStdinInit;
+  readonly #ended: Promise<unknown>;
+  readonly #owner: ReturnType<StdinOwners['take']>;
+
+  constructor(init: SessionStdinInit) {
+    const { owners, machine, id, ended } = init;
+    this.#init = init;
+    this.#ended = Promise.allSettled([ended]);
+    this.#owner = owners.take(`${machine.id}/${id.pid}-${id.nonce}`);
+    void this.#ended.then(this.#owner.release);
+  }
+
+  write(data: Uint8Array): Promise<void> {
+    return this.#with((input) => input.write(data));
+  }
+
+  closeStdin(): Promise<void> {
+    return this.#with((input) => input.closeStdin()).catch((error: unknown) => {
+      if (!(error instanceof SandboxError) || error.code !== 'command_exited') throw error;
+    });
+  }
+
+  close(): void {
+    this.#owner.release();
+    this.#init.input.close();
+  }
+
+  async #with(work: (input: E2bInput) => Promise<void>): Promise<void> {
+    this.#owner.check();
+    if (!this.#init.isCertain() && !(await this.#isThere())) return this.#over(exited());
+    await work(this.#init.input).catch((error: unknown) => {
+      const mayHaveEnded = error instanceof SandboxError && ['command_exited', 'write_failed'].includes(error.code);
+      return mayHaveEnded ? this.#over(error) : Promise.reject(error);
+    });
+  }
+
+  async #isThere(): Promise<boolean> {
+    const { machine, id } = this.#init;
+    const deadline = new Deadline(machine.control.options.timeoutMs);
+    try {
+      return (await findSession(machine, id, deadline)) !== undefined;
+    } finally {
+      deadline[Symbol.dispose]();
+    }
+  }
+
+  /** The output of a command that has ended says so a little later, which answers a write. */
+  async #over(failure: SandboxError): Promise<never> {
+    await Promise.race([this.#ended, delay(ENDING_MS, undefined, { ref: false })]);
+    // By now a write that the end of the command answers was answered.
+    await delay(0);
+    throw failure;
+  }
+}

@@ -1,0 +1,121 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  StreamingCommand,
+  type AttachRequest,
+  type SandboxCommand,
+  type SandboxHandle,
+  type SpawnRequest,
+  type TerminalSize,
+} from '#libs/contract';
+import { titleOf } from '../common/command-words.js';
+import type { Deadline } from '../common/deadline.js';
+import { malformedWord } from '../common/journal-errors.js';
+import { formatSessionId, newNonce, type SessionId } from '../common/session-id.js';
+import { shimTerminalProgram } from '../common/shim.js';
+import { FROM_STDIN } from '../common/shim-start.js';
+import { checkFirstWord } from '../common/shim-word.js';
+import { TerminalOutput } from '../common/terminal-output.js';
+import type { E2bMachine } from './e2b.machine.js';
+import type { E2bProcess } from './e2b.process.js';
+import { joinProcess, reap, sendProgram, startOnTerminal } from './e2b.start-process.js';
+
+/** How long an answer to a line is waited for until another line is sent. */
+const PROD_MS = 250;
+const NEWLINE = Buffer.from('\n');
+
+/** The service may lose what a terminal shows first: so the shell says that it is there as often as it is asked. */
+const FROM_TERMINAL = `sb_tty=$(stty -g) && stty raw -echo || exit 125
+while IFS= read -r sb_l && [ "$sb_l" != go ]; do echo @w; done
+${FROM_STDIN}`;
+
+/** Starts a command on a terminal of its own. */
+export async function spawnOnTerminal(
+  machine: E2bMachine,
+  handle: SandboxHandle,
+  request: SpawnRequest & { readonly tty: TerminalSize },
+  deadline: Deadline,
+): Promise<SandboxCommand> {
+  const nonce = newNonce();
+  const output = new TerminalOutput(true);
+  const spec = { kind: request.detachable ? 'd' : 'c', nonce, title: titleOf(request) } as const;
+  const process = await startOnTerminal(machine, spec, FROM_TERMINAL, request.tty, output, deadline);
+  output.onOverflow = () => process.close();
+  try {
+    await shellReady(process, output, deadline).catch((error: unknown) => {
+      void reap(machine, nonce);
+      throw error;
+    });
+    await sendProgram(machine, process, spec, `go\n${shimTerminalProgram({ ...request, nonce })}`, deadline);
+    let line = '@w';
+    while (line === '@w' || line === '') line = await deadline.race(output.line(), 'unknown');
+    output.startCode = checkFirstWord(line.slice(1).split(' ')).startCode;
+    output.begin();
+  } catch (error) {
+    process.close();
+    throw error;
+  }
+  const sessionId = formatSessionId({ pid: process.pid, nonce });
+  return commandOf(machine, handle, 'spawn', sessionId, output, process, request.stdin);
+}
+
+/** Joins a session on a terminal: what it shows from here on. */
+export async function joinTerminal(
+  machine: E2bMachine,
+  handle: SandboxHandle,
+  { id, sessionId, stdin }: AttachRequest & { readonly id: SessionId },
+  deadline: Deadline,
+): Promise<SandboxCommand> {
+  const output = new TerminalOutput(false);
+  const process = await joinProcess(machine, id.pid, true, output, deadline);
+  output.onOverflow = () => process.close();
+  return commandOf(machine, handle, 'attach', sessionId, output, process, stdin);
+}
+
+/** Resolves when the shell reads. */
+async function shellReady(process: E2bProcess, output: TerminalOutput, deadline: Deadline): Promise<void> {
+  const answered = firstWord(output);
+  answered.catch(() => {});
+  for (;;) {
+    await deadline.race(process.write(NEWLINE), 'none');
+    const word = await deadline.race(Promise.race([answered, delay(PROD_MS)]), 'none');
+    if (word === '@w') return;
+    if (word !== undefined) throw malformedWord().with({ effect: 'none' });
+  }
+}
+
+/** Until it was told otherwise, a terminal echoes the lines that it is sent. */
+async function firstWord(output: TerminalOutput): Promise<string> {
+  for (;;) {
+    const line = await output.line();
+    if (line !== '') return line;
+  }
+}
+
+function commandOf(
+  machine: E2bMachine,
+  handle: SandboxHandle,
+  operation: 'spawn' | 'attach',
+  sessionId: string,
+  { stream }: TerminalOutput,
+  process: E2bProcess,
+  stdin: boolean,
+): StreamingCommand {
+  const release = machine.hold();
+  stream.exit.then(release, release);
+  return new StreamingCommand({
+    provider: handle.provider,
+    operation,
+    handle,
+    sessionId,
+    stream,
+    channel: {
+      taken: () => {},
+      write: (data) => process.write(data),
+      closeStdin: () => process.closeStdin(),
+      resize: (size) => process.input.resize(size),
+      stop: async () => process.close(),
+    },
+    stdin,
+    tty: true,
+  });
+}

@@ -1,0 +1,2 @@
+export { E2bAdapter } from './e2b.adapter.js';
+export { E2bOptions } from './e2b.options.js';
