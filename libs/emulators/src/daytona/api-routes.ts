@@ -5,8 +5,8 @@ import type { Call } from '../kit/call.js';
 import type { EmulatorServer } from '../kit/emulator-server.js';
 import type { Exchange } from '../kit/exchange.js';
 import { ApiFailure, apiFailure } from './api-failure.js';
-import type { DaytonaSettings } from './options.js';
-import { RateLimits, type Throttler } from './rate-limits.js';
+import type { DaytonaSettings, Throttler } from './options.js';
+import { RateLimits } from './rate-limits.js';
 
 const VERSION = { 'x-daytona-api-version': 'v0.214.0' };
 

@@ -1,6 +1,13 @@
 import { choices } from '../kit/alternatives.js';
 import { DAYTONA_ALTERNATIVES, type DaytonaAlternatives } from './alternatives.js';
-import type { Throttle, Throttler } from './rate-limits.js';
+
+export type Throttler = 'authenticated' | 'sandbox-create' | 'sandbox-lifecycle';
+
+/** Calls allowed within a window. */
+export interface Throttle {
+  readonly count: number;
+  readonly windowMs: number;
+}
 
 /** Milliseconds that the states on the way take; `Infinity` waits for `DaytonaEmulator.finish`. */
 export interface DaytonaDelays {

@@ -1,6 +1,5 @@
 import { BareFailure } from './daemon-failure.js';
-import type { Pty } from './pty.js';
-import type { PtyRequest } from './ptys.js';
+import type { Pty, PtyRequest } from './pty.js';
 import { daemonBody, type ToolboxRoutes, type ToolboxUpgrade } from './toolbox-routes.js';
 
 const MOST = 1000;

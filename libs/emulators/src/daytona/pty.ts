@@ -1,9 +1,17 @@
 import type { Exit } from '#libs/contract/core';
 import type { Channel } from '../kit/channel.js';
 import type { EmulatedProcess } from '../kit/emulated-process.js';
-import type { PtyRequest } from './ptys.js';
-import type { Sandbox } from './sandbox.js';
+import type { Machine } from './machine.js';
 import { directoryOf, environmentOf } from './shell.js';
+
+/** How a terminal is asked for. */
+export interface PtyRequest {
+  readonly id: string;
+  readonly cwd?: string;
+  readonly envs: Readonly<Record<string, string>>;
+  readonly cols: number;
+  readonly rows: number;
+}
 
 /** Bytes that may wait for a client; one that falls behind is dropped. */
 const FULL = 1024 * 1024;
@@ -20,7 +28,7 @@ export class Pty {
 
   constructor(
     readonly request: PtyRequest,
-    private readonly sandbox: Sandbox,
+    private readonly machine: Machine,
     private readonly over: () => void,
   ) {
     this.#cols = request.cols;
@@ -32,16 +40,16 @@ export class Pty {
   }
 
   async start(): Promise<void> {
-    const { shell } = this.sandbox;
+    const { shell } = this.machine;
     const { cwd, envs, cols, rows } = this.request;
-    const directory = await directoryOf(this.sandbox, cwd);
+    const directory = await directoryOf(this.machine, cwd);
     if (directory === undefined) throw new Error(`chdir ${cwd}: no such file or directory`);
-    const started = await this.sandbox.run(
+    const started = await this.machine.run(
       {
         cmd: shell,
         args: ['-i', '-l'],
         directory,
-        env: { ...environmentOf(this.sandbox, envs), TERM: 'xterm-256color' },
+        env: { ...environmentOf(this.machine, envs), TERM: 'xterm-256color' },
         terminal: { cols, rows },
       },
       { output: (_, bytes) => this.#output(bytes), ended: (exit) => this.#end(exit) },
@@ -82,7 +90,7 @@ export class Pty {
     const { id, cwd, envs } = this.request;
     return {
       id,
-      cwd: cwd ?? this.sandbox.files.homeName,
+      cwd: cwd ?? this.machine.files.homeName,
       envs,
       cols: this.#cols,
       rows: this.#rows,

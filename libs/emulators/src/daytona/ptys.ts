@@ -1,20 +1,11 @@
-import { Pty } from './pty.js';
-import type { Sandbox } from './sandbox.js';
-
-/** How a terminal is asked for. */
-export interface PtyRequest {
-  readonly id: string;
-  readonly cwd?: string;
-  readonly envs: Readonly<Record<string, string>>;
-  readonly cols: number;
-  readonly rows: number;
-}
+import type { Machine } from './machine.js';
+import { Pty, type PtyRequest } from './pty.js';
 
 /** The terminals of one sandbox. One is there until its shell ends. */
 export class Ptys {
   readonly #ptys = new Map<string, Pty>();
 
-  constructor(private readonly sandbox: Sandbox) {}
+  constructor(private readonly machine: Machine) {}
 
   get all(): readonly Pty[] {
     return [...this.#ptys.values()];
@@ -26,7 +17,7 @@ export class Ptys {
 
   /** The id has to be free. @throws what keeps it from being started */
   async start(request: PtyRequest): Promise<Pty> {
-    const pty = new Pty(request, this.sandbox, () => {
+    const pty = new Pty(request, this.machine, () => {
       if (this.#ptys.get(request.id) === pty) this.#ptys.delete(request.id);
     });
     this.#ptys.set(request.id, pty);

@@ -1,13 +1,5 @@
 import { apiFailure } from './api-failure.js';
-import type { DaytonaSettings } from './options.js';
-
-export type Throttler = 'authenticated' | 'sandbox-create' | 'sandbox-lifecycle';
-
-/** Calls allowed within a window. */
-export interface Throttle {
-  readonly count: number;
-  readonly windowMs: number;
-}
+import type { DaytonaSettings, Throttle, Throttler } from './options.js';
 
 const TIER_1: Readonly<Record<Throttler, Throttle>> = {
   authenticated: { count: 10_000, windowMs: 60_000 },

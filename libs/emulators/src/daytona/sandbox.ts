@@ -8,6 +8,7 @@ import { Timers } from '../kit/timers.js';
 import type { CreateRequest } from './create-request.js';
 import { Intervals } from './intervals.js';
 import { Lifecycle } from './lifecycle.js';
+import type { Machine } from './machine.js';
 import { NO_NETWORK_RULES, type Network } from './network.js';
 import type { DaytonaSettings } from './options.js';
 import { PreviewTokens } from './preview-tokens.js';
@@ -26,7 +27,7 @@ export interface SandboxHost {
 }
 
 /** One machine of the emulated service. */
-export class Sandbox {
+export class Sandbox implements Machine {
   readonly id = randomUUID();
   name: string;
   labels: Readonly<Record<string, string>>;
@@ -107,12 +108,10 @@ export class Sandbox {
     await this.processes.stopAll(directory);
   }
 
-  /** Aborted when the emulator closes. */
   get closing(): AbortSignal {
     return this.host.closing;
   }
 
-  /** Starts a process, unless the sandbox goes down meanwhile. @throws {SandboxDown} */
   async run(spec: ProcessSpec, events: ProcessEvents): Promise<EmulatedProcess | StartFailure> {
     const { down } = this;
     const started = await this.processes.start(this.files.directory, spec, events);

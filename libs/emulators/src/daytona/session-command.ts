@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { sleep } from './within.js';
+import type { DaytonaAlternatives } from './alternatives.js';
 import { commandFiles, type CommandFiles } from './session-script.js';
-import type { Sandbox } from './sandbox.js';
 
 /** How often is looked whether a command has ended. */
 const LOOK_MS = 10;
@@ -20,7 +20,7 @@ export class SessionCommand {
     readonly suppressInputEcho: boolean,
     /** Of its session, on this machine. */
     directory: string,
-    private readonly published: Sandbox['settings']['alternatives']['exitCode'],
+    private readonly published: DaytonaAlternatives['exitCode'],
   ) {
     this.files = commandFiles(`${directory}/${this.id}`);
     mkdirSync(this.files.directory, { recursive: true });

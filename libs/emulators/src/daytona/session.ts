@@ -1,8 +1,8 @@
 import { removeTree } from '#libs/process';
 import type { EmulatedProcess } from '../kit/emulated-process.js';
 import { DaemonFailure } from './daemon-failure.js';
+import type { Machine } from './machine.js';
 import { endTree } from './running.js';
-import type { Sandbox } from './sandbox.js';
 import { SessionCommand } from './session-command.js';
 import { sessionScript } from './session-script.js';
 import { environmentOf } from './shell.js';
@@ -15,23 +15,23 @@ export class Session {
   private constructor(
     readonly id: string,
     private readonly shell: EmulatedProcess,
-    private readonly sandbox: Sandbox,
+    private readonly machine: Machine,
     /** On this machine. */
     private readonly directory: string,
   ) {}
 
   /** @throws {DaemonFailure} 500 */
-  static async start(sandbox: Sandbox, id: string): Promise<Session> {
-    const { files, shell } = sandbox;
-    const started = await sandbox.run(
-      { cmd: shell, args: [], directory: files.home, env: environmentOf(sandbox), stdin: true },
+  static async start(machine: Machine, id: string): Promise<Session> {
+    const { files, shell } = machine;
+    const started = await machine.run(
+      { cmd: shell, args: [], directory: files.home, env: environmentOf(machine), stdin: true },
       // What the shell itself prints goes nowhere.
       { output: () => {}, ended: () => {} },
     );
     if ('failed' in started)
       throw new DaemonFailure(500, started.failed.startError ?? 'the shell could not be started');
     const name = id.replaceAll(/[^\w-]/g, (char) => `%${char.codePointAt(0)!.toString(16)}`);
-    return new Session(id, started, sandbox, `${files.home}/.daytona/sessions/${name}`);
+    return new Session(id, started, machine, `${files.home}/.daytona/sessions/${name}`);
   }
 
   /** Aborted when it was deleted. */
@@ -60,7 +60,7 @@ export class Session {
   /** Queues a command behind those that were there before. @throws {DaemonFailure} 400 when the shell has ended */
   exec(text: string, how: { readonly runAsync: boolean; readonly suppressInputEcho: boolean }): SessionCommand {
     if (this.ended) throw new DaemonFailure(400, 'failed to write command: write |1: broken pipe', 'SESSION_ENDED');
-    const { alternatives } = this.sandbox.settings;
+    const { alternatives } = this.machine.settings;
     const command = new SessionCommand(text, how.suppressInputEcho, this.directory, alternatives.exitCode);
     this.#commands.set(command.id, command);
     void this.shell.write(Buffer.from(sessionScript(command.files, how.runAsync)));
@@ -69,7 +69,7 @@ export class Session {
 
   /** Ends its processes and removes its files. */
   async delete(): Promise<void> {
-    const { settings, closing } = this.sandbox;
+    const { settings, closing } = this.machine;
     await endTree(this.shell.pid, settings.sessionGraceMs, closing);
     this.#gone.abort(new SessionGone());
     await removeTree(this.directory);

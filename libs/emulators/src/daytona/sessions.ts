@@ -1,5 +1,5 @@
 import { DaemonFailure } from './daemon-failure.js';
-import type { Sandbox } from './sandbox.js';
+import type { Machine } from './machine.js';
 import { Session } from './session.js';
 import type { SessionCommand } from './session-command.js';
 
@@ -9,7 +9,7 @@ export class Sessions {
   /** Ids of those that are being started. */
   readonly #starting = new Set<string>();
 
-  constructor(private readonly sandbox: Sandbox) {}
+  constructor(private readonly machine: Machine) {}
 
   get all(): readonly Session[] {
     return [...this.#sessions.values()];
@@ -36,7 +36,7 @@ export class Sessions {
     if (this.#sessions.has(id) || this.#starting.has(id)) throw new DaemonFailure(409, 'session already exists');
     this.#starting.add(id);
     try {
-      this.#sessions.set(id, await Session.start(this.sandbox, id));
+      this.#sessions.set(id, await Session.start(this.machine, id));
     } finally {
       this.#starting.delete(id);
     }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { SEARCH_PATH } from '../kit/search-path.js';
-import type { Sandbox } from './sandbox.js';
+import type { Machine } from './machine.js';
 
 const PREFERRED = ['/bin/zsh', '/usr/bin/zsh', '/bin/bash', '/usr/bin/bash'];
 /** Variables that name a directory of the sandbox: their values are made to lie there on this machine too. */
@@ -14,7 +14,7 @@ export function shellPath(chosen: string | undefined): string {
 
 /** The environment of the daemon, which its shells inherit, and what a call adds. */
 export function environmentOf(
-  { files, request, shell }: Pick<Sandbox, 'files' | 'request' | 'shell'>,
+  { files, request, shell }: Machine,
   more: Readonly<Record<string, string>> = {},
 ): NodeJS.ProcessEnv {
   const env: NodeJS.ProcessEnv = {
@@ -32,10 +32,10 @@ export function environmentOf(
 }
 
 /** Where a command is to run on this machine; `undefined`: there is no such directory. */
-export async function directoryOf(sandbox: Sandbox, cwd: unknown): Promise<string | undefined> {
-  if (typeof cwd !== 'string' || cwd === '') return sandbox.files.home;
+export async function directoryOf({ files }: Machine, cwd: unknown): Promise<string | undefined> {
+  if (typeof cwd !== 'string' || cwd === '') return files.home;
   try {
-    const path = await sandbox.files.resolve(cwd);
+    const path = await files.resolve(cwd);
     return (await stat(path)).isDirectory() ? path : undefined;
   } catch {
     return undefined;

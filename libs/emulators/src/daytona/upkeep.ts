@@ -1,12 +1,18 @@
 import type { Fleet } from './fleet.js';
-import type { Operations } from './operations.js';
 import type { Sandbox } from './sandbox.js';
+
+/** What can happen to a sandbox by itself. */
+interface UpkeepActions {
+  stop(sandbox: Sandbox, force: boolean): void;
+  archive(sandbox: Sandbox): void;
+  delete(sandbox: Sandbox): void;
+}
 
 /** What happens to sandboxes by itself, after the intervals that each of them has. */
 export class Upkeep {
   constructor(
     private readonly fleet: Fleet,
-    private readonly operations: Operations,
+    private readonly actions: UpkeepActions,
   ) {}
 
   /** Arms it once the transition that is under way has ended. */
@@ -21,20 +27,19 @@ export class Upkeep {
   arm(sandbox: Sandbox): void {
     const { intervals, lifecycle, settings, createdAt } = sandbox;
     const { autoStop, autoArchive, autoDelete, ttl } = intervals.values;
-    const { operations } = this;
-    const actions: (readonly [minutes: number, act: () => void])[] = [];
-    const add = (minutes: number, act: () => void) => actions.push([minutes, () => quietly(act)]);
+    const armed: (readonly [minutes: number, act: () => void])[] = [];
+    const add = (minutes: number, act: () => void) => armed.push([minutes, () => quietly(act)]);
     const age = (Date.now() - createdAt.getTime()) / settings.minuteMs;
-    if (ttl > 0) add(Math.max(0, ttl - age), () => operations.delete(sandbox));
+    if (ttl > 0) add(Math.max(0, ttl - age), () => this.actions.delete(sandbox));
     if (lifecycle.state === 'started' && autoStop > 0) {
       // An open connection is activity.
-      add(autoStop, () => (sandbox.users > 0 ? this.arm(sandbox) : operations.stop(sandbox, false)));
+      add(autoStop, () => (sandbox.users > 0 ? this.arm(sandbox) : this.actions.stop(sandbox, false)));
     }
     if (lifecycle.state === 'stopped') {
-      if (autoArchive > 0) add(autoArchive, () => operations.archive(sandbox));
-      if (autoDelete > 0) add(autoDelete, () => operations.delete(sandbox));
+      if (autoArchive > 0) add(autoArchive, () => this.actions.archive(sandbox));
+      if (autoDelete > 0) add(autoDelete, () => this.actions.delete(sandbox));
     }
-    intervals.arm(actions);
+    intervals.arm(armed);
   }
 }
 
