@@ -1,7 +1,10 @@
+import { PUMP } from './shim-pump.js';
+
 /**
  * Runs "$@" as the child of the shim. Told by variables: `sb_kind` (`sessions` or `runs`) and how many ended ones of it
  * to `sb_keep`, `sb_dir`, `sb_cmd` with the `sb_path` to look it up in, and flags: `sb_in` (stdin is open), `sb_merge`
- * (stderr into stdout), `sb_tty` (its saved settings), `sb_rm` (keep no journal).
+ * (stderr into stdout), `sb_tty` (its saved settings), `sb_rm` (keep no journal), `sb_sole` (the shim lets go of its
+ * stdin: a helper holds it until the command has opened it), `sb_ack` (stdin goes through a pump that counts).
  *
  * Output goes through FIFOs, so that a command which opens /dev/stdout truncates nothing. Their pumps, and the printing
  * of output, ignore the signals that stop a group. What the leader wrote is in the journal once its pump ended, or
@@ -10,7 +13,7 @@
  * The leader runs in the foreground: the status of `wait` cannot be told from its own interruption. After a TERM the
  * group does not outlive the leader.
  */
-export const RUN = `
+export const RUN = `${PUMP}
 sb_try() {
   if [ -d "$1" ]; then sb_start=126
   elif [ -x "$1" ]; then sb_start=
@@ -67,6 +70,14 @@ sb_prune() {
     if [ -e "$sb_id/exit" ] || ! sb_alive "$sb_p"; then rm -rf "$sb_id"; fi
   done
 }
+sb_command() {
+  trap ': >"$sb_d/nostart"' EXIT
+  exec >"$sb_d/o"
+  if [ -n "$sb_merge" ]; then exec 2>&1; else exec 2>"$sb_d/e"; fi
+  if [ -n "$sb_h" ]; then exec <"/proc/$sb_h/fd/3"; kill -KILL "$sb_h"
+  elif [ -p "$sb_d/i" ]; then exec <"$sb_d/i"; elif [ -z "$sb_in" ]; then exec </dev/null; fi
+  exec "$@"
+}
 sb_d=$HOME/.nestjs-sandbox/$sb_kind/$sb_id
 cd "$HOME" && cd "$sb_dir" >/dev/null || { sb_say d; exit 125; }
 sb_lookup
@@ -99,17 +110,19 @@ fi
 if [ -z "$sb_tty" ]; then
   ( sb_deaf; sb_emit 0 0 -1; : >"$sb_d/emitted" ) & sb_em=$!
 fi
+sb_h=
+if [ -n "$sb_sole" ] && [ -n "$sb_in" ] && [ -z "$sb_start$sb_tty" ] && [ -e /proc/self/fd/0 ]; then
+  exec 3<&0 </dev/null
+  sleep 60 & sb_h=$!
+  exec 3<&-
+fi
 if [ -z "$sb_start$sb_tty" ]; then
-  (
-    trap ': >"$sb_d/nostart"' EXIT
-    exec >"$sb_d/o"
-    if [ -n "$sb_merge" ]; then exec 2>&1; else exec 2>"$sb_d/e"; fi
-    if [ -p "$sb_d/i" ]; then exec <"$sb_d/i"; elif [ -z "$sb_in" ]; then exec </dev/null; fi
-    exec "$@"
-  )
+  if [ -n "$sb_in" ] && [ -n "$sb_ack" ]; then sb_pump | ( sb_command "$@" )
+  else ( sb_command "$@" ); fi
   sb_c=$?
   sb_deaf
   sb_drain
+  [ -z "$sb_ack" ] || sb_unpump
 fi
 [ ! -e "$sb_d/nostart" ] || sb_how=s
 if [ -n "$sb_tty" ]; then sb_so=0 sb_se=0; else sb_sizes; fi

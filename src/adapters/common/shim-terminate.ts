@@ -18,7 +18,7 @@ export function terminateProgram({ nonce, pid, graceMs }: Termination): string {
 
 /**
  * Signals the group of a shim and whatever else is in its session, and looks until nothing of it is left: `g` gone, `s`
- * still there 2 s after KILL, `n` it was not there, `o` the id is another session's. Zombies are gone. While anything of
+ * still there 2 s after KILL, `n` it was not there, as far as journals tell, `o` the id is another session's. Zombies are gone. While anything of
  * a group lives, the system gives its number to nobody else; a process with that number which is not our shim proves
  * that all of it is gone. An exit is recorded only of a shim that was alive before a KILL of ours, and left none.
  */
@@ -37,11 +37,9 @@ sb_members() {
   [ -n "$sb_m" ]
 }
 sb_signal() { kill -s "$1" -- "-$sb_p"; kill -s "$1" $sb_m; }
-sb_p=$sb_want
-if sb_find; then
-  read -r sb_y <"$sb_d/pid"
-  [ "$sb_y" = "$sb_p" ] || { sb_say o; exit 0; }
-else sb_d=; fi
+sb_find || { sb_say n; exit 0; }
+read -r sb_p <"$sb_d/pid"
+[ "$sb_p" = "$sb_want" ] || { sb_say o; exit 0; }
 sb_was=
 if sb_alive "$sb_p"; then sb_was=1
 elif [ -r "/proc/$sb_p/stat" ]; then
@@ -61,7 +59,7 @@ while sb_members; do
   [ -z "$sb_killed" ] || sb_signal KILL
   sb_sleep 0.03
 done
-if [ -n "$sb_was" ] && [ -n "$sb_killed" ] && [ -n "$sb_d" ] && [ ! -e "$sb_d/exit" ]; then
+if [ -n "$sb_was" ] && [ -n "$sb_killed" ] && [ ! -e "$sb_d/exit" ]; then
   if [ -e "$sb_d/tty" ]; then sb_so=0 sb_se=0; else sb_sizes; fi
   [ -n "$sb_so" ] && [ -n "$sb_se" ] && echo "137 $sb_so $sb_se k" >"$sb_d/kill.$$" && mv -f "$sb_d/kill.$$" "$sb_d/exit"
 fi

@@ -20,6 +20,13 @@ export interface ShimCommand {
   readonly detachable: boolean;
   /** stderr into stdout, in the order in which both are written. */
   readonly stderrToStdout?: boolean;
+  /**
+   * stdin is a pipe of a Linux, and nobody but the command is to read it: whoever writes learns when the command closes
+   * it.
+   */
+  readonly soleReader?: boolean;
+  /** stdin goes through a pump: records `i` say how much of it the pipe of the command took. @default false */
+  readonly acknowledged?: boolean;
   /** Nobody attaches to it: its journal goes with it. */
   readonly once?: boolean;
 }
@@ -85,7 +92,8 @@ function readVariables(nonce: string, { stdout, stderr, credits, takeOver, holdS
 }
 
 function runVariables(command: ShimCommand): string {
-  const { nonce, cmd, env, dir, stdin, detachable, stderrToStdout = false, once = false } = command;
+  const { nonce, cmd, env, dir, stdin, detachable, stderrToStdout = false, soleReader = false, once = false } = command;
+  const { acknowledged = false } = command;
   const path = env.findLast(([name]) => name === 'PATH')?.[1] ?? '';
   const variables = assignments({
     sb_id: nonce,
@@ -96,6 +104,8 @@ function runVariables(command: ShimCommand): string {
     sb_path: path,
     sb_in: stdin ? 1 : '',
     sb_merge: stderrToStdout ? 1 : '',
+    sb_sole: soleReader ? 1 : '',
+    sb_ack: acknowledged ? 1 : '',
     sb_rm: once ? 1 : '',
     sb_hold: '',
   });

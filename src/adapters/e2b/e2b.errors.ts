@@ -34,24 +34,24 @@ const REFUSED: ReadonlySet<unknown> = new Set([
 ]);
 
 /** Codes of Connect, which envd's calls fail with: by HTTP status when they are unary, inside the stream otherwise. */
-const BY_CONNECT_CODE: Readonly<Record<string, Fault>> = {
-  canceled: ['unavailable', { effect: 'unknown' }],
-  unknown: ['provider', { effect: 'unknown' }],
-  invalid_argument: ['invalid'],
-  deadline_exceeded: ['unavailable', { effect: 'unknown' }],
-  not_found: ['not_found'],
-  already_exists: ['invalid'],
-  permission_denied: ['denied'],
-  resource_exhausted: ['rate_limited'],
-  failed_precondition: ['invalid'],
-  aborted: ['unavailable', { effect: 'unknown' }],
-  out_of_range: ['invalid'],
-  unimplemented: ['not_supported'],
-  internal: ['unavailable', { effect: 'unknown' }],
-  unavailable: ['unavailable', { effect: 'unknown' }],
-  data_loss: ['provider', { effect: 'unknown' }],
-  unauthenticated: ['denied'],
-};
+const BY_CONNECT_CODE: ReadonlyMap<unknown, Fault> = new Map<string, Fault>([
+  ['canceled', ['unavailable', { effect: 'unknown' }]],
+  ['unknown', ['provider', { effect: 'unknown' }]],
+  ['invalid_argument', ['invalid']],
+  ['deadline_exceeded', ['unavailable', { effect: 'unknown' }]],
+  ['not_found', ['not_found']],
+  ['already_exists', ['invalid']],
+  ['permission_denied', ['denied']],
+  ['resource_exhausted', ['rate_limited']],
+  ['failed_precondition', ['invalid']],
+  ['aborted', ['unavailable', { effect: 'unknown' }]],
+  ['out_of_range', ['invalid']],
+  ['unimplemented', ['not_supported']],
+  ['internal', ['unavailable', { effect: 'unknown' }]],
+  ['unavailable', ['unavailable', { effect: 'unknown' }]],
+  ['data_loss', ['provider', { effect: 'unknown' }]],
+  ['unauthenticated', ['denied']],
+]);
 
 /**
  * What an answer other than a success means. Goes by the code of Connect in the body, which is a word, and else by the
@@ -61,7 +61,7 @@ export function answerError(answer: FailedAnswer): SandboxError {
   const { status, headers } = answer;
   const body = bodyOf(answer);
   const connectCode = connectCodeOf(answer);
-  const [code, init] = (connectCode === undefined ? undefined : BY_CONNECT_CODE[connectCode]) ?? byStatus(status, body);
+  const [code, init] = BY_CONNECT_CODE.get(connectCode) ?? byStatus(status, body);
   const waitMs = status === 429 || status >= 500 ? retryAfterMs(headers.get('retry-after')) : undefined;
   return new SandboxError(code, {
     ...init,
@@ -85,7 +85,7 @@ function isRefusal(body: JsonObject | undefined): boolean {
 
 /** What the last message of a stream says went wrong. */
 export function streamError(code: unknown): SandboxError {
-  const known = typeof code === 'string' ? BY_CONNECT_CODE[code] : undefined;
+  const known = BY_CONNECT_CODE.get(code);
   const [mapped, init] = known ?? ['provider', { detail: 'malformed_frame', effect: 'unknown' } as const];
   return new SandboxError(mapped, {
     ...init,
@@ -96,7 +96,7 @@ export function streamError(code: unknown): SandboxError {
 /** `undefined`: not an error of envd's calls, but of the way to it. */
 export function connectCodeOf(answer: Pick<FailedAnswer, 'text'>): string | undefined {
   const code = bodyOf(answer)?.['code'];
-  return typeof code === 'string' && code in BY_CONNECT_CODE ? code : undefined;
+  return typeof code === 'string' && BY_CONNECT_CODE.has(code) ? code : undefined;
 }
 
 /**

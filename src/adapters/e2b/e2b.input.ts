@@ -49,9 +49,9 @@ export class E2bInput {
     throw connectCodeOf(answer) === 'not_found' ? exited() : answerError(answer);
   }
 
-  /** Gives up what is waited for. Any number of times. */
+  /** Gives up what is waited for, once whatever ended the command has answered it. Any number of times. */
   close(): void {
-    this.#life.abort();
+    setImmediate(() => setImmediate(() => this.#life.abort()));
   }
 
   async #send(piece: Uint8Array): Promise<void> {

@@ -41,7 +41,7 @@ export async function startCommand(machine: E2bMachine, spec: StartSpec, deadlin
   const first = new FirstWord(feed.live);
   try {
     const kind = spec.detachable ? 'd' : 'c';
-    const program = shimProgram({ ...spec, nonce });
+    const program = shimProgram({ ...spec, nonce, soleReader: true });
     process = await startProgram(machine, { kind, nonce, title: titleOf(spec) }, program, parsed(first), deadline);
     checkFirstWord(await deadline.race(first.arrived, 'unknown'));
   } catch (error) {

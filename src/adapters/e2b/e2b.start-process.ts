@@ -45,10 +45,17 @@ export async function sendProgram(
     await deadline.race(writing, 'unknown');
   } catch (error) {
     process.close();
-    // Of a part nothing runs, and nothing else ever comes.
-    if (error instanceof SandboxError && error.effect === 'none') void reap(machine, nonce);
+    void abandon(machine, process.pid);
     throw error;
   }
+}
+
+/** A shell that still waits for the rest of its program then ends, without running anything. */
+async function abandon(machine: E2bMachine, pid: string): Promise<void> {
+  const deadline = new Deadline(REAP_MS);
+  const message = { process: { pid: Number(pid) } };
+  await machine.tryCall('process.Process/CloseStdin', message, deadline, { wake: false }).catch(() => {});
+  deadline[Symbol.dispose]();
 }
 
 /** Starts a program that holds no secret: what lists of processes show. It leads a session of its own. */

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SandboxError } from '#libs/contract';
 import { Deadline } from '../common/deadline.js';
+import { closedBeforeExit } from '../common/journal-errors.js';
 import type { SessionId } from '../common/session-id.js';
 import type { StdinOwners } from '../common/stdin-owners.js';
 import { exited, type E2bInput } from './e2b.input.js';
@@ -8,7 +9,7 @@ import type { E2bMachine } from './e2b.machine.js';
 import { findSession } from './e2b.sessions.js';
 
 /** How long after its last input the end of a command may be heard of. */
-const ENDING_MS = 3_000;
+const ENDING_MS = 2_000;
 
 export interface SessionStdinInit {
   readonly machine: E2bMachine;
@@ -32,7 +33,7 @@ export class SessionStdin {
     this.#init = init;
     this.#ended = Promise.allSettled([ended]);
     this.#owner = owners.take(`${machine.id}/${id.pid}-${id.nonce}`);
-    void this.#ended.then(this.#owner.release);
+    void this.#ended.then(() => this.#release());
   }
 
   write(data: Uint8Array): Promise<void> {
@@ -46,16 +47,24 @@ export class SessionStdin {
   }
 
   close(): void {
-    this.#owner.release();
+    this.#release();
     this.#init.input.close();
+  }
+
+  /** By then, what waits was answered by the end of the command. */
+  #release(): void {
+    setImmediate(() => setImmediate(this.#owner.release));
   }
 
   async #with(work: (input: E2bInput) => Promise<void>): Promise<void> {
     this.#owner.check();
     if (!this.#init.isCertain() && !(await this.#isThere())) return this.#over(exited());
     await work(this.#init.input).catch((error: unknown) => {
-      const mayHaveEnded = error instanceof SandboxError && ['command_exited', 'write_failed'].includes(error.code);
-      return mayHaveEnded ? this.#over(error) : Promise.reject(error);
+      if (!(error instanceof SandboxError)) throw error;
+      if (error.code === 'command_exited' || error.code === 'write_failed') return this.#over(error);
+      // The sandbox is gone, and the command with it.
+      if (error.code === 'not_found') return this.#over(closedBeforeExit(error).with({ effect: error.effect }));
+      throw error;
     });
   }
 

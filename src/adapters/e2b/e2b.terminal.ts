@@ -19,8 +19,8 @@ import type { E2bMachine } from './e2b.machine.js';
 import type { E2bProcess } from './e2b.process.js';
 import { joinProcess, reap, sendProgram, startOnTerminal } from './e2b.start-process.js';
 
-/** How long an answer to a line is waited for until another line is sent. */
-const PROD_MS = 250;
+/** How long an answer to a line is waited for until another line is sent: at first, and at most. */
+const PROD_MS = { first: 40, most: 640 } as const;
 const NEWLINE = Buffer.from('\n');
 
 /** The service may lose what a terminal shows first: so the shell says that it is there as often as it is asked. */
@@ -75,9 +75,9 @@ export async function joinTerminal(
 async function shellReady(process: E2bProcess, output: TerminalOutput, deadline: Deadline): Promise<void> {
   const answered = firstWord(output);
   answered.catch(() => {});
-  for (;;) {
+  for (let waitMs: number = PROD_MS.first; ; waitMs = Math.min(2 * waitMs, PROD_MS.most)) {
     await deadline.race(process.write(NEWLINE), 'none');
-    const word = await deadline.race(Promise.race([answered, delay(PROD_MS)]), 'none');
+    const word = await deadline.race(Promise.race([answered, delay(waitMs)]), 'none');
     if (word === '@w') return;
     if (word !== undefined) throw malformedWord().with({ effect: 'none' });
   }

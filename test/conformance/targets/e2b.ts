@@ -49,9 +49,9 @@ export async function openE2b(options: Partial<E2bEmulatorOptions> = {}): Promis
           suspend: { method: 'POST', path: '/sandboxes/:id/pause' },
           resume: { method: 'POST', path: /\/connect$/ },
           writeFile: { method: 'POST', path: '/files' },
-          // The program that runs the command is handed over by its input; what it is handed to is only a shell.
-          exec: { method: 'POST', path: /^\/process.Process\/(?:Start|SendInput)$/ },
-          spawn: { method: 'POST', path: /^\/process.Process\/(?:Start|SendInput)$/ },
+          // What starts is only a shell; what runs the command comes by its input.
+          exec: { method: 'POST', path: '/process.Process/SendInput' },
+          spawn: { method: 'POST', path: '/process.Process/SendInput' },
           attach: { method: 'POST', path: '/process.Process/Start' },
           listSessions: { method: 'POST', path: '/process.Process/List' },
           terminateSession: { method: 'POST', path: '/process.Process/Start' },
