@@ -1,10 +1,11 @@
 import { SandboxError, type TerminalSize } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
 import { asObject, parseJson } from '../common/json.js';
+import type { ProviderSocket } from '../common/provider-socket.js';
 import type { ShProcess } from '../common/sh-process.js';
 import type { SpritesClient } from './sprites.client.js';
 import { closedBeforeExit } from '../common/journal-errors.js';
-import { SpritesSocket } from './sprites.socket.js';
+import { connectSocket } from './sprites.socket.js';
 
 /** Ids of the frames of a process without a terminal. */
 const STDIN = 0;
@@ -34,7 +35,7 @@ export class SpriteProcess implements ShProcess {
   readonly #introduced: Promise<string>;
   #introduce!: (pid: string) => void;
   #fail!: (error: SandboxError) => void;
-  #socket: SpritesSocket | undefined;
+  #socket: ProviderSocket | undefined;
   #pid = '';
   #exitCode: number | undefined;
   #ending: NodeJS.Timeout | undefined;
@@ -70,7 +71,7 @@ export class SpriteProcess implements ShProcess {
       text: (text: string) => this.#text(text),
       closed: (error: SandboxError) => this.#end(closedBeforeExit(error)),
     };
-    this.#socket = await SpritesSocket.connect(client, path, query, events, deadline);
+    this.#socket = await connectSocket(client, path, query, events, deadline);
   }
 
   /** Resolves when the service said which process it is. */
