@@ -37,6 +37,7 @@ export default {
     '^nestjs-sandbox/otel$': '<rootDir>/src/otel/index.ts',
     '^nestjs-sandbox/sprites$': '<rootDir>/src/adapters/sprites/index.ts',
     '^nestjs-sandbox/e2b$': '<rootDir>/src/adapters/e2b/index.ts',
+    '^nestjs-sandbox/daytona$': '<rootDir>/src/adapters/daytona/index.ts',
     '^nestjs-sandbox/contract$': '<rootDir>/libs/contract/src/index.ts',
     '^nestjs-sandbox/testing$': '<rootDir>/libs/testing/src/index.ts',
     '^nestjs-sandbox/conformance$': '<rootDir>/libs/conformance/src/index.ts',

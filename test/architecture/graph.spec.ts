@@ -19,6 +19,7 @@ const ENTRIES = [
   'libs/emulators/src/index.ts',
   'src/adapters/sprites/index.ts',
   'src/adapters/e2b/index.ts',
+  'src/adapters/daytona/index.ts',
   'apps/runner/src/main.ts',
   'apps/platform/src/main.ts',
   'apps/platform/src/start.ts',

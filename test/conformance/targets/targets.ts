@@ -1,3 +1,4 @@
+import { openDaytona } from './daytona.js';
 import { openE2b } from './e2b.js';
 import { openFakeDaemon } from './fake-daemon.js';
 import { openFake } from './fake.js';
@@ -12,4 +13,5 @@ export const TARGETS: Readonly<Record<string, OpenTarget>> = {
   runner: openRunner,
   sprites: () => openSprites(),
   e2b: () => openE2b(),
+  daytona: () => openDaytona(),
 };

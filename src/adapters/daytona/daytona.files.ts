@@ -1,0 +1,144 @@
+import { posix } from 'node:path';
+import { SandboxError, invalidArgument, type FileEntry, type FileStat, type WriteFileRequest } from '#libs/contract';
+import type { Deadline } from '../common/deadline.js';
+import { MAX_FILE_BYTES, gatherContent } from '../common/file-content.js';
+import type { HttpAnswer } from '../common/http-client.js';
+import { asObject } from '../common/json.js';
+import { newNonce } from '../common/session-id.js';
+import type { InSandbox } from './daytona.context.js';
+import { fileError, malformedReply, unconfirmed } from './daytona.errors.js';
+import { runErrand, wordsIn } from './daytona.execute.js';
+import { placeProgram } from './daytona.place-program.js';
+import { underHome } from './daytona.start-command.js';
+import { uploadStaged } from './daytona.upload.js';
+
+const MAX_LIST_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Atomic: the content is uploaded to a file of ours, copied beside the target and renamed over it. A link at the target
+ * is followed.
+ */
+export async function writeFile(
+  context: InSandbox,
+  { path, mode, content }: WriteFileRequest,
+  deadline: Deadline,
+): Promise<void> {
+  if (path.endsWith('/')) throw invalidArgument('path: names a directory');
+  const body = await gatherContent(content, deadline);
+  const home = (await context.toolboxes.ready(context.handle, deadline))?.home ?? '/';
+  const staged = await uploadStaged(context, newNonce(), body, deadline, true).catch((error: unknown) => {
+    // The file itself was not touched.
+    throw error instanceof SandboxError && error.code !== 'aborted' ? error.with({ effect: 'none' }) : error;
+  });
+  const target = underHome(absolute(path, home), home);
+  const program = placeProgram({ staged, target, bytes: body.byteLength, ...(mode !== undefined && { mode }) });
+  const [word] = wordsIn(
+    await runErrand(context.toolboxes, context.handle, { program, seconds: 60, again: false }, deadline),
+  );
+  if (word === 'k') return;
+  const refusal = REFUSALS.get(word);
+  if (refusal === undefined) throw unconfirmed('the write');
+  throw new SandboxError('write_failed', { effect: 'none', message: refusal });
+}
+
+const REFUSALS: ReadonlyMap<string | undefined, string> = new Map([
+  ['d', 'there is a directory of that name'],
+  ['p', 'its parent directories cannot be made'],
+  ['f', 'the file cannot be written there'],
+]);
+
+export async function readFile(context: InSandbox, path: string, deadline: Deadline): Promise<Uint8Array> {
+  const answer = await ask(context, '/files/download', path, deadline, MAX_FILE_BYTES);
+  if (answer.status !== 200) throw fileError(answer);
+  return answer.body;
+}
+
+export async function listFiles(context: InSandbox, path: string, deadline: Deadline): Promise<FileEntry[]> {
+  const answer = await ask(context, '/files', path, deadline, MAX_LIST_BYTES);
+  if (answer.ok) return entriesIn(answer).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const error = fileError(answer);
+  if (error.code === 'not_found' && (await isThere(context, path, deadline))) {
+    throw invalidArgument('path: is not a directory');
+  }
+  throw error;
+}
+
+/** The call for one file follows links: it is looked up in the directory that it lies in. */
+export async function statFile(context: InSandbox, path: string, deadline: Deadline): Promise<FileStat> {
+  const home = (await context.toolboxes.ready(context.handle, deadline))?.home ?? '/';
+  const target = absolute(path, home);
+  if (target === '/') return statOf(entryOf((await info(context, target, deadline)).json()));
+  const answer = await ask(context, '/files', posix.dirname(target), deadline, MAX_LIST_BYTES);
+  if (!answer.ok) throw fileError(answer);
+  const found = entriesIn(answer).find(({ name }) => name === posix.basename(target));
+  if (found) return statOf(found);
+  throw new SandboxError('not_found', { effect: 'none', message: 'there is no such file or directory' });
+}
+
+async function isThere(context: InSandbox, path: string, deadline: Deadline): Promise<boolean> {
+  return (await ask(context, '/files/info', path, deadline, 64 * 1024)).ok;
+}
+
+async function info(context: InSandbox, path: string, deadline: Deadline): Promise<HttpAnswer> {
+  const answer = await ask(context, '/files/info', path, deadline, 64 * 1024);
+  if (!answer.ok) throw fileError(answer);
+  return answer;
+}
+
+async function ask(
+  { toolboxes, handle }: InSandbox,
+  call: string,
+  path: string,
+  deadline: Deadline,
+  maxBytes: number,
+): Promise<HttpAnswer> {
+  const home = (await toolboxes.ready(handle, deadline))?.home ?? '/';
+  const query: [string, string][] = [['path', absolute(path, home)]];
+  const answer = await toolboxes.call(
+    handle,
+    { method: 'GET', path: call, query, deadline, maxBytes },
+    { again: true },
+  );
+  if (answer === undefined) throw malformedReply('the sandbox');
+  return answer;
+}
+
+/** A relative path, and `~`, begin at the home directory. */
+function absolute(path: string, home: string): string {
+  const below = path === '~' ? '' : path.startsWith('~/') ? path.slice(2) : path;
+  return posix.resolve(home, below);
+}
+
+function entriesIn(answer: HttpAnswer): FileEntry[] {
+  const entries = answer.json();
+  if (!Array.isArray(entries)) throw malformedReply('the list of files');
+  return entries.map(entryOf);
+}
+
+function statOf({ type, size, mode, modifiedAt }: FileEntry): FileStat {
+  return { type, size, mode, modifiedAt };
+}
+
+function entryOf(raw: unknown): FileEntry {
+  const { name, size, isDir, mode, permissions, modifiedAt, modTime } = asObject(raw) ?? {};
+  const date = new Date(String(modifiedAt ?? modTime));
+  const isOctal = typeof permissions === 'string' && /^[0-7]{3,6}$/.test(permissions);
+  if (typeof name !== 'string' || typeof size !== 'number' || !isOctal || Number.isNaN(date.getTime())) {
+    throw malformedReply('the list of files');
+  }
+  return {
+    name,
+    type: isDir === true ? 'directory' : typeOf(mode),
+    size,
+    mode: Number.parseInt(permissions, 8) & 0o7777,
+    modifiedAt: date,
+  };
+}
+
+/** By the first letter of a mode as Go prints it. */
+function typeOf(mode: unknown): FileStat['type'] {
+  const letter = typeof mode === 'string' ? mode.charAt(0) : '-';
+  if (letter === '-') return 'file';
+  if (letter === 'L' || letter === 'l') return 'symlink';
+  return letter === 'd' ? 'directory' : 'other';
+}

@@ -1,0 +1,49 @@
+import type { SandboxHandle } from '#libs/contract';
+import type { Deadline } from '../common/deadline.js';
+import { asObject } from '../common/json.js';
+import { sandboxPath, type DaytonaClient } from './daytona.client.js';
+import { apiError, isNotFound, malformedReply, noSandbox } from './daytona.errors.js';
+import { getSandbox } from './daytona.find.js';
+
+/** The longest that the service signs for: a day. One is given again for the first half of it. */
+const LIFETIME_SECONDS = 86_400;
+const FRESH_MS = (LIFETIME_SECONDS * 1000) / 2;
+const MAX_KEPT = 1000;
+
+interface SignedUrl {
+  readonly url: string;
+  readonly signedAtMs: number;
+}
+
+/** Signed URLs, which a browser can open without a header. Whether something listens there is not asked. */
+export class PublicUrls {
+  readonly #client: DaytonaClient;
+  readonly #kept = new Map<string, SignedUrl>();
+
+  constructor(client: DaytonaClient) {
+    this.#client = client;
+  }
+
+  async find(handle: SandboxHandle, port: number, deadline: Deadline): Promise<string> {
+    const { id } = await getSandbox(this.#client, handle, deadline);
+    const key = `${id}:${port}`;
+    const kept = this.#kept.get(key);
+    if (kept && performance.now() - kept.signedAtMs < FRESH_MS) return kept.url;
+    const signed = { url: await this.#sign(id, port, handle.name, deadline), signedAtMs: performance.now() };
+    this.#kept.set(key, signed);
+    const [oldest] = this.#kept.keys();
+    if (this.#kept.size > MAX_KEPT && oldest !== undefined) this.#kept.delete(oldest);
+    return signed.url;
+  }
+
+  async #sign(id: string, port: number, name: string, deadline: Deadline): Promise<string> {
+    const path = sandboxPath(id, 'ports', String(port), 'signed-preview-url');
+    const query: [string, string][] = [['expiresInSeconds', String(LIFETIME_SECONDS)]];
+    const answer = await this.#client.sendAgain({ method: 'GET', path, query, deadline });
+    if (isNotFound(answer)) throw noSandbox(name);
+    if (!answer.ok) throw apiError(answer);
+    const url = asObject(answer.json())?.['url'];
+    if (typeof url !== 'string' || !/^https?:\/\//.test(url)) throw malformedReply('the URL');
+    return url;
+  }
+}

@@ -1,0 +1,86 @@
+import { CommandStream, SandboxError, type ProcessRequest } from '#libs/contract';
+import { titleOf } from '../common/command-words.js';
+import type { Deadline } from '../common/deadline.js';
+import { closedBeforeExit, sessionLost } from '../common/journal-errors.js';
+import type { JournalFeed } from '../common/journal-feed.js';
+import { JournalParser } from '../common/journal-parser.js';
+import { RecordLines } from '../common/record-lines.js';
+import { newNonce, processTag } from '../common/session-id.js';
+import { checkFirstWord } from '../common/shim-word.js';
+import type { InSandbox } from './daytona.context.js';
+import { runErrand, wordsIn } from './daytona.execute.js';
+import { feedOf } from './daytona.feed.js';
+import { journalLines } from './daytona.polling-reader.js';
+import { startProgram } from './daytona.programs.js';
+
+/** How a command without a terminal is started. */
+export interface StartSpec extends ProcessRequest {
+  readonly stdin: boolean;
+  readonly detachable: boolean;
+  readonly stderrToStdout: boolean;
+  /** Seconds that the start waits for output or the exit, to save a look. @default none */
+  readonly holdSeconds?: number;
+}
+
+/** A command that runs under the shim, its output on its way into `stream`. */
+export interface StartedCommand {
+  readonly nonce: string;
+  readonly pid: string;
+  readonly stream: CommandStream;
+  readonly feed: JournalFeed;
+  /** Who may write to its stdin. */
+  readonly owner: string;
+}
+
+/**
+ * Starts a command and resolves once the shim runs, which has looked at the directory by then. A failure after the
+ * command was sent has effect `unknown`.
+ */
+export async function startCommand(
+  context: InSandbox,
+  { holdSeconds, ...spec }: StartSpec,
+  deadline: Deadline,
+): Promise<StartedCommand> {
+  const { toolboxes, handle, rubbish } = context;
+  const [nonce, owner] = [newNonce(), newNonce()];
+  const { stdin, detachable } = spec;
+  const home = (await toolboxes.ready(handle, deadline))?.home ?? '';
+  const program = startProgram({
+    command: { ...spec, nonce, ...(spec.dir !== undefined && { dir: underHome(spec.dir, home) }) },
+    tag: processTag(detachable ? 'd' : 'c', nonce),
+    title: titleOf(spec),
+    owner,
+    rubbish: rubbish.take(handle),
+    ...(holdSeconds !== undefined && !stdin && { holdSeconds }),
+  });
+  const text = await runErrand(toolboxes, handle, { program, seconds: holdSeconds ?? 0, again: false }, deadline);
+  const words = wordsIn(text);
+  if (words[0] === 'u') throw noSetsid();
+  if (words[0] === 'l') throw sessionLost();
+  const { pid } = checkFirstWord(words);
+  const stream = new CommandStream();
+  const feed = feedOf(context, { nonce, pid: () => pid, stream, onEnd: () => {} });
+  deliver(feed, (text ?? '').slice((text ?? '').indexOf('\n') + 1));
+  return { nonce, pid, stream, feed, owner };
+}
+
+/** What has come with the start; the rest is read. */
+function deliver(feed: JournalFeed, text: string): void {
+  const { lines, last } = journalLines(text, false);
+  const parser = new JournalParser((record) => feed.live.record(record));
+  parser.push(new RecordLines().push(Buffer.from(lines.map((line) => `${line}\n`).join(''))));
+  if (last === '' || last === '@p') feed.live.closed(closedBeforeExit());
+}
+
+/** The shim begins at the home directory, wherever that lies. */
+export function underHome(dir: string, home: string): string {
+  if (dir === home) return '~';
+  return dir.startsWith(`${home}/`) ? `~/${dir.slice(home.length + 1)}` : dir;
+}
+
+function noSetsid(): SandboxError {
+  return new SandboxError('not_supported', {
+    effect: 'none',
+    message: 'the sandbox has no program setsid, without which its commands could not be stopped',
+  });
+}

@@ -1,0 +1,90 @@
+import { SandboxError, type CallOptions } from '#libs/contract';
+import { Deadline } from '../common/deadline.js';
+import { sessionLost } from '../common/journal-errors.js';
+import { newNonce } from '../common/session-id.js';
+import { USE_TIMEOUT_MS, type InSandbox } from './daytona.context.js';
+import { runErrandWithin, wordsIn, type Errand } from './daytona.execute.js';
+import { HOLD_SECONDS } from './daytona.polling-reader.js';
+import {
+  awaitProgram,
+  claimProgram,
+  closeProgram,
+  writeProgram,
+  type StdinData,
+  type StdinTarget,
+} from './daytona.stdin-programs.js';
+import { uploadStaged } from './daytona.upload.js';
+
+/** What is larger goes by a request of its own, as bytes. */
+const INLINE_BYTES = 4 * 1024;
+const ANSWER_MS = 20_000;
+
+/** The stdin of a session, which whoever owns it writes to. Resolves when the pipe of the process took the bytes. */
+export class JournalStdin {
+  readonly #context: InSandbox;
+  readonly #target: StdinTarget;
+
+  constructor(context: InSandbox, target: StdinTarget) {
+    this.#context = context;
+    this.#target = target;
+  }
+
+  async write(data: Uint8Array, { signal }: CallOptions = {}): Promise<void> {
+    if (data.byteLength === 0) return;
+    const token = newNonce();
+    const program = writeProgram(this.#target, token, await this.#data(data, token, signal), HOLD_SECONDS);
+    let word = await this.#ask({ program, seconds: HOLD_SECONDS, again: false }, signal);
+    // That it is asked again changes nothing.
+    const waiting = awaitProgram(this.#target, token, HOLD_SECONDS);
+    while (word === 'w') word = await this.#ask({ program: waiting, seconds: HOLD_SECONDS, again: true }, signal);
+    check(word);
+  }
+
+  async closeStdin({ signal }: CallOptions = {}): Promise<void> {
+    const word = await this.#ask({ program: closeProgram(this.#target), again: false }, signal);
+    if (word !== 'x' && word !== 'e') check(word);
+  }
+
+  /** Takes stdin over from whoever had it. @returns `false`: the session has ended */
+  async claim(signal?: AbortSignal): Promise<boolean> {
+    const word = await this.#ask({ program: claimProgram(this.#target), again: true }, signal);
+    if (word === 'x' || word === 'l' || word === 'n') return false;
+    check(word);
+    return true;
+  }
+
+  async #data(bytes: Uint8Array, token: string, signal: AbortSignal | undefined): Promise<StdinData> {
+    if (bytes.byteLength <= INLINE_BYTES) return { bytes };
+    const deadline = new Deadline(USE_TIMEOUT_MS, signal);
+    try {
+      return { uploaded: await uploadStaged(this.#context, token, bytes, deadline, false) };
+    } finally {
+      deadline[Symbol.dispose]();
+    }
+  }
+
+  async #ask(errand: Errand, signal: AbortSignal | undefined): Promise<string | undefined> {
+    const { toolboxes, handle } = this.#context;
+    const timeoutMs = (errand.seconds ?? 0) * 1000 + ANSWER_MS;
+    const text = await runErrandWithin(toolboxes, handle, { ...errand, wake: false }, timeoutMs, signal);
+    return text === undefined ? 'l' : (wordsIn(text)[0] ?? '');
+  }
+}
+
+function check(word: string | undefined): void {
+  if (word === 'k') return;
+  if (word === 'x') {
+    throw new SandboxError('command_exited', { effect: 'none', message: 'the command has exited' });
+  }
+  if (word === 'b') {
+    throw new SandboxError('write_failed', { effect: 'unknown', message: 'the command has closed its stdin' });
+  }
+  if (word === 'e') throw refused('stdin_closed', 'stdin was closed');
+  if (word === 'o') throw refused('stdin_not_open', 'a newer attach owns the stdin of this session');
+  if (word === 'c') throw refused('stdin_not_open', 'the stdin of this session was not opened');
+  throw sessionLost();
+}
+
+function refused(detail: 'stdin_closed' | 'stdin_not_open', message: string): SandboxError {
+  return new SandboxError('invalid', { detail, effect: 'none', message });
+}

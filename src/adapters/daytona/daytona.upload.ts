@@ -1,0 +1,58 @@
+import { SandboxError } from '#libs/contract';
+import type { Deadline } from '../common/deadline.js';
+import { asObject } from '../common/json.js';
+import { newNonce } from '../common/session-id.js';
+import { unconfirmed, toolboxError } from './daytona.errors.js';
+import type { InSandbox } from './daytona.context.js';
+
+/**
+ * Puts bytes into a file of our own, by the one call that old daemons and new ones have.
+ *
+ * @returns its path below the home directory
+ */
+export async function uploadStaged(
+  { toolboxes, handle }: InSandbox,
+  token: string,
+  bytes: Uint8Array,
+  deadline: Deadline,
+  wake: boolean,
+): Promise<string> {
+  const path = `.nestjs-sandbox/staged/${token}`;
+  const toolbox = await toolboxes.ready(handle, deadline, wake);
+  const { type, body } = form(`${toolbox?.home ?? ''}/${path}`, bytes);
+  const answer = await toolboxes.call(
+    handle,
+    { method: 'POST', path: '/files/bulk-upload', headers: { 'content-type': type }, body, deadline },
+    { again: true, wake },
+  );
+  if (answer === undefined) throw notRunning();
+  if (!answer.ok) throw toolboxError(answer);
+  const files = asObject(answer.json())?.['files'];
+  const written = Array.isArray(files) ? asObject(files[0])?.['bytes'] : undefined;
+  if (written !== undefined && written !== bytes.byteLength) throw unconfirmed('the upload');
+  return path;
+}
+
+function form(path: string, bytes: Uint8Array): { readonly type: string; readonly body: Uint8Array<ArrayBuffer> } {
+  const boundary = `nestjs-sandbox-${newNonce()}`;
+  const head = [
+    `--${boundary}`,
+    'Content-Disposition: form-data; name="files[0].path"',
+    '',
+    path,
+    `--${boundary}`,
+    'Content-Disposition: form-data; name="files[0].file"; filename="file"',
+    'Content-Type: application/octet-stream',
+    '',
+    '',
+  ].join('\r\n');
+  const body = Buffer.concat([Buffer.from(head), bytes, Buffer.from(`\r\n--${boundary}--\r\n`)]);
+  return {
+    type: `multipart/form-data; boundary=${boundary}`,
+    body: new Uint8Array(body.buffer, body.byteOffset, body.byteLength),
+  };
+}
+
+function notRunning(): SandboxError {
+  return new SandboxError('unavailable', { effect: 'none', message: 'the sandbox does not run' });
+}

@@ -1,0 +1,2 @@
+export { DaytonaAdapter } from './daytona.adapter.js';
+export { DaytonaOptions } from './daytona.options.js';
