@@ -13,6 +13,11 @@ const LOGS = '/process/session/:session/command/:command/logs';
 
 export function addLogRoutes(routes: ToolboxRoutes): void {
   routes.add('GET', LOGS, getLogs);
+  // Its container runs nothing but the daemon.
+  routes.add('GET', '/process/session/entrypoint/logs', async ({ sandbox, exchange }) => {
+    const answer = logAnswer(Buffer.alloc(0), logFormatOf(exchange.headers, sandbox.settings.alternatives));
+    return 'raw' in answer ? { status: 200, text: '' } : answer;
+  });
   routes.addUpgrade(LOGS, followLogs);
 }
 

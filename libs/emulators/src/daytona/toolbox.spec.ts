@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { processTable } from '#libs/process';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
@@ -179,6 +179,16 @@ describe('the proxy', () => {
   });
 });
 
+test('a call to the toolbox is activity, unless it says that it is none', async () => {
+  await start();
+  const last = async () => (await api('GET', '/sandbox/a'))['lastActivityAt'] as string;
+  const before = await last();
+  await call('GET', '/version', undefined, { 'x-daytona-skip-last-activity-update': 'true' });
+  expect(await last()).toBe(before);
+  await call('GET', '/version');
+  expect((await last()) > before).toBe(true);
+});
+
 describe('an execute', () => {
   test('is a script on the stdin of a shell, with one output', async () => {
     await start({}, { env: { A: 'own' } });
@@ -268,6 +278,7 @@ describe('a session', () => {
     expect((await answer('POST', '/process/session', { sessionId: 'entrypoint' }))[0]).toBe(400);
     expect(await answer('GET', '/process/session')).toEqual([200, [{ sessionId: 's', commands: [] }]]);
     expect(await answer('GET', '/process/session/entrypoint')).toMatchObject([200, { commands: [] }]);
+    expect(await answer('GET', '/process/session/entrypoint/logs')).toEqual([200, '']);
     expect((await call('DELETE', '/process/session/s')).status).toBe(204);
     expect(await answer('GET', '/process/session/s')).toMatchObject([404, { message: 'not found: session not found' }]);
     expect((await call('DELETE', '/process/session/s')).status).toBe(404);
@@ -382,6 +393,27 @@ describe('a session', () => {
     expect(await answer('GET', '/process/session')).toEqual([200, []]);
     expect((await answer('GET', path))[0]).toBe(404);
     expect((await execute(`cat "$HOME"/.daytona/sessions/s/*/output.log`))[1]).toBe(`${OUT}${pid}\n`);
+  });
+
+  test('runs a shim that gives a command an end of its stdin, its own group and an exit code', async () => {
+    await start();
+    await session();
+    const shim = `D="$HOME/shim"
+mkdir -p "$D" && mkfifo "$D/fifo" && : >> "$D/in"
+sleep 2147483647 </dev/null >/dev/null 2>&1 & H=$!
+echo "$H" > "$D/hold"
+tail -c +1 -s 0.1 -f --pid="$H" "$D/in" </dev/null > "$D/fifo" 2>/dev/null &
+( exec setsid sh -c 'echo $$ > "$0/pgid"; eval "$1"' "$D" 'echo up; wc -c; exit 7' ) < "$D/fifo"
+C=$?
+kill "$H" 2>/dev/null
+( exit "$C" )`;
+    const path = await begin(shim);
+    await logHolds(path, 'up');
+    for (const part of ['one', 'two']) await execute(`printf ${part} >> "$HOME/shim/in"`);
+    expect((await answer('GET', path))[1]).not.toHaveProperty('exitCode');
+    await execute('kill $(cat "$HOME/shim/hold")');
+    expect(await exitOf(path)).toBe(7);
+    expect(await log(path)).toBe(`${OUT}up\n${OUT}6\n`);
   });
 
   test('tells of a command that has just ended a 500 when a fault wants it', async () => {
@@ -737,4 +769,13 @@ test('a snapshot holds the files, and a sandbox of it begins with them', async (
   const { id } = await api('POST', '/sandbox', { name: 'b', snapshot: 's' });
   base = `${emulator.url.replace('/api', '/toolbox')}/${id as string}`;
   expect(await execute('cat "$HOME/file"')).toEqual([0, 'kept\n']);
+});
+
+test('closing in the middle of a snapshot leaves nothing', async () => {
+  await start();
+  await execute('i=0; while [ $i -lt 1500 ]; do echo $i >"$HOME/$i"; i=$((i + 1)); done');
+  const root = dirname(emulator.sandbox('a')!.directory);
+  await api('POST', '/sandbox/a/snapshot', { name: 's' });
+  await emulator.close();
+  expect(existsSync(root)).toBe(false);
 });
