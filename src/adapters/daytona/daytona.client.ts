@@ -77,6 +77,6 @@ export function sandboxPath(idOrName: string, ...below: readonly string[]): stri
 }
 
 /** A request with a JSON body. */
-export function jsonBody(body: object): Pick<HttpRequest, 'headers' | 'body'> {
+export function jsonBody(body: object): { readonly headers: Record<string, string>; readonly body: string } {
   return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }

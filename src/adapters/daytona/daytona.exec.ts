@@ -2,7 +2,7 @@ import { StreamingCommand, collectExec, type ExecRequest, type ExecResult } from
 import { checkArguments } from '../common/command-words.js';
 import { Deadline } from '../common/deadline.js';
 import { USE_TIMEOUT_MS, type InSandbox } from './daytona.context.js';
-import { runErrandWithin } from './daytona.execute.js';
+import { runErrandWithin, type Errand } from './daytona.execute.js';
 import { cleanProgram } from './daytona.programs.js';
 import { startCommand, type StartedCommand } from './daytona.start-command.js';
 import { JournalStdin } from './daytona.stdin.js';
@@ -79,6 +79,6 @@ async function stopStarted(context: InSandbox, { nonce, pid }: StartedCommand): 
 /** Its journal is nobody's any more; with what is large, nobody waits for the next command. */
 function discard({ toolboxes, rubbish, handle }: InSandbox, { nonce, stream }: StartedCommand, isLarge: boolean): void {
   if (!isLarge && stream.outputBytes <= LARGE_BYTES) return rubbish.add(handle, nonce);
-  const errand = { program: cleanProgram([nonce]), again: true, wake: false };
+  const errand: Errand = { purpose: 'clean', program: cleanProgram([nonce]), again: true, wake: false };
   void runErrandWithin(toolboxes, handle, errand, CLEAN_MS).catch(() => {});
 }

@@ -14,6 +14,8 @@ const MARGIN_SECONDS = 10;
 
 /** A program for `sh` that ends soon, and prints lines of text. */
 export interface Errand extends ToolboxCall {
+  /** Told to the service as part of the user agent. */
+  readonly purpose: 'start' | 'read' | 'write' | 'stop' | 'list' | 'place' | 'clean';
   readonly program: string;
   /** How long it may take by itself. @default 0 */
   readonly seconds?: number;
@@ -30,16 +32,18 @@ export interface Errand extends ToolboxCall {
 export async function runErrand(
   toolboxes: Toolboxes,
   handle: SandboxHandle,
-  { program, seconds = 0, maxBytes, ...how }: Errand,
+  { purpose, program, seconds = 0, maxBytes, ...how }: Errand,
   deadline: Deadline,
 ): Promise<string | undefined> {
   const timeout = Math.ceil(seconds) + MARGIN_SECONDS;
+  const { headers, body } = jsonBody({ command: enclosed(program), timeout });
   const answer = await toolboxes.call(
     handle,
     {
       method: 'POST',
       path: '/process/execute',
-      ...jsonBody({ command: enclosed(program), timeout }),
+      headers: { ...headers, 'user-agent': `nestjs-sandbox (${purpose})` },
+      body,
       deadline,
       ...(maxBytes !== undefined && { maxBytes }),
     },

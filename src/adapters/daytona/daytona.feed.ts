@@ -23,7 +23,7 @@ export function feedOf({ toolboxes, handle }: InSandbox, { nonce, pid, stream, o
     runErrandWithin(
       toolboxes,
       handle,
-      { program: pollProgram(nonce, pid(), from), seconds: HOLD_SECONDS, again: true, wake: false },
+      { purpose: 'read', program: pollProgram(nonce, pid(), from), seconds: HOLD_SECONDS, again: true, wake: false },
       HOLD_SECONDS * 1000 + ANSWER_MS,
       signal,
     );

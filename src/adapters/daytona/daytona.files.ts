@@ -33,7 +33,12 @@ export async function writeFile(
   const target = underHome(absolute(path, home), home);
   const program = placeProgram({ staged, target, bytes: body.byteLength, ...(mode !== undefined && { mode }) });
   const [word] = wordsIn(
-    await runErrand(context.toolboxes, context.handle, { program, seconds: 60, again: false }, deadline),
+    await runErrand(
+      context.toolboxes,
+      context.handle,
+      { purpose: 'place', program, seconds: 60, again: false },
+      deadline,
+    ),
   );
   if (word === 'k') return;
   const refusal = REFUSALS.get(word);

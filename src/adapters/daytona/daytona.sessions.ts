@@ -4,7 +4,7 @@ import { asObject, type JsonObject } from '../common/json.js';
 import { formatSessionId } from '../common/session-id.js';
 import type { InSandbox } from './daytona.context.js';
 import { foreignSession, malformedReply, toolboxError } from './daytona.errors.js';
-import { runErrand } from './daytona.execute.js';
+import { runErrand, type Errand } from './daytona.execute.js';
 import { listProgram } from './daytona.programs.js';
 
 /** What our own sessions and terminals at the service begin with. */
@@ -14,7 +14,7 @@ const LINE = /^@s ([0-9]{1,20}) ([0-9a-f]{32}) ([01]) ([0-9]{1,12}) ?((?:[0-9a-f
 
 /** Ours that are detachable, by their journals, and what others run, as the service lists it. */
 export async function listSessions(context: InSandbox, deadline: Deadline): Promise<SandboxSession[]> {
-  const errand = { program: listProgram(), again: true };
+  const errand: Errand = { purpose: 'list', program: listProgram(), again: true };
   const text = (await runErrand(context.toolboxes, context.handle, errand, deadline)) ?? '';
   const own = text.split('\n').filter(Boolean).map(ownSession);
   return [...own, ...(await foreignSessions(context, deadline))];

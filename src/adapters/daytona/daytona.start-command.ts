@@ -8,7 +8,7 @@ import { RecordLines } from '../common/record-lines.js';
 import { newNonce, processTag } from '../common/session-id.js';
 import { checkFirstWord } from '../common/shim-word.js';
 import type { InSandbox } from './daytona.context.js';
-import { runErrand, wordsIn } from './daytona.execute.js';
+import { runErrand, wordsIn, type Errand } from './daytona.execute.js';
 import { feedOf } from './daytona.feed.js';
 import { journalLines } from './daytona.polling-reader.js';
 import { startProgram } from './daytona.programs.js';
@@ -53,7 +53,8 @@ export async function startCommand(
     rubbish: rubbish.take(handle),
     ...(holdSeconds !== undefined && !stdin && { holdSeconds }),
   });
-  const text = await runErrand(toolboxes, handle, { program, seconds: holdSeconds ?? 0, again: false }, deadline);
+  const errand: Errand = { purpose: 'start', program, seconds: holdSeconds ?? 0, again: false };
+  const text = await runErrand(toolboxes, handle, errand, deadline);
   const words = wordsIn(text);
   if (words[0] === 'u') throw noSetsid();
   if (words[0] === 'l') throw sessionLost();

@@ -63,10 +63,16 @@ export class JournalStdin {
     }
   }
 
-  async #ask(errand: Errand, signal: AbortSignal | undefined): Promise<string | undefined> {
+  async #ask(errand: Omit<Errand, 'purpose' | 'wake'>, signal: AbortSignal | undefined): Promise<string | undefined> {
     const { toolboxes, handle } = this.#context;
     const timeoutMs = (errand.seconds ?? 0) * 1000 + ANSWER_MS;
-    const text = await runErrandWithin(toolboxes, handle, { ...errand, wake: false }, timeoutMs, signal);
+    const text = await runErrandWithin(
+      toolboxes,
+      handle,
+      { ...errand, purpose: 'write', wake: false },
+      timeoutMs,
+      signal,
+    );
     return text === undefined ? 'l' : (wordsIn(text)[0] ?? '');
   }
 }

@@ -1,7 +1,7 @@
 import type { Deadline } from '../common/deadline.js';
 import { malformedWord } from '../common/journal-errors.js';
 import type { InSandbox } from './daytona.context.js';
-import { runErrand, wordsIn } from './daytona.execute.js';
+import { runErrand, wordsIn, type Errand } from './daytona.execute.js';
 import { stopProgram } from './daytona.programs.js';
 
 const MAX_ANSWER_BYTES = 16 * 1024;
@@ -22,7 +22,8 @@ export async function stopSession(
   { nonce, pid, graceMs }: { readonly nonce: string; readonly pid: string; readonly graceMs: number },
   deadline: Deadline,
 ): Promise<Stopped> {
-  const errand = {
+  const errand: Errand = {
+    purpose: 'stop',
     program: stopProgram({ nonce, pid, graceMs }),
     seconds: graceMs / 1000 + 3,
     maxBytes: MAX_ANSWER_BYTES,

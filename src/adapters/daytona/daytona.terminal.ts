@@ -34,7 +34,7 @@ export async function spawnTerminal(
   const { dir, detachable } = request;
   const shim = shimTerminalProgram({ ...request, nonce, ...(dir !== undefined && { dir: underHome(dir, home) }) });
   const program = stageTerminalProgram({ nonce, shim, title: titleOf(request), detachable });
-  const [word] = wordsIn(await runErrand(toolboxes, handle, { program, again: false }, deadline));
+  const [word] = wordsIn(await runErrand(toolboxes, handle, { purpose: 'start', program, again: false }, deadline));
   if (word !== 'k') throw journalFailed().with({ effect: 'none' });
   const output = new TerminalOutput(true);
   const process = new TerminalProcess(context, nonce, new MarkedOutput(nonce, output));

@@ -1,12 +1,28 @@
 import { randomUUID } from 'node:crypto';
 import { shellWords } from '#libs/conformance';
-import { DaytonaEmulator, type DaytonaAlternatives, type StreamRewrite, type StreamStep } from '#libs/emulators';
+import {
+  DaytonaEmulator,
+  type CallMatch,
+  type DaytonaAlternatives,
+  type StreamRewrite,
+  type StreamStep,
+} from '#libs/emulators';
+import { RecordLines } from '../../../src/adapters/common/record-lines.js';
 import { DaytonaAdapter, DaytonaOptions } from '../../../src/adapters/daytona/index.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 import { hostedFaults, requestCounter } from './hosted-faults.js';
 import type { Target } from './target.js';
 
-const EXECUTE = { method: 'POST', path: '/toolbox/:id/process/execute' } as const;
+/** A program that runs in a sandbox, by what it is for. */
+function errand(...purposes: readonly string[]): CallMatch {
+  const agents = new Set(purposes.map((purpose) => `nestjs-sandbox (${purpose})`));
+  return {
+    method: 'POST',
+    path: '/toolbox/:id/process/execute',
+    where: ({ headers }) => agents.has(headers['user-agent'] ?? ''),
+  };
+}
+
 const SANDBOX = '/api/sandbox/:sandbox';
 
 /** The adapter for Daytona over the emulator, whose pages hold two sandboxes. */
@@ -47,18 +63,19 @@ export async function openDaytona(alternatives: Partial<DaytonaAlternatives> = {
           listAllNames: { method: 'GET', path: '/api/sandbox' },
           suspend: { method: 'POST', path: `${SANDBOX}/stop` },
           resume: { method: 'POST', path: `${SANDBOX}/start` },
-          writeFile: EXECUTE,
-          exec: EXECUTE,
-          spawn: EXECUTE,
-          attach: EXECUTE,
-          listSessions: EXECUTE,
-          terminateSession: EXECUTE,
+          writeFile: errand('place'),
+          exec: errand('start'),
+          spawn: errand('start'),
+          attach: errand('read'),
+          listSessions: errand('list'),
+          terminateSession: errand('stop'),
         },
-        output: EXECUTE,
+        // It strikes at the first answer that holds what it is for.
+        output: Object.assign(errand('start', 'read'), { times: Infinity }),
         laterPage: { method: 'GET', path: '/api/sandbox', where: ({ query }) => query.has('cursor') },
-        cut: () => (step) => [step],
-        withoutExit: () => (step) => [step],
-        trailing: () => (step) => [step],
+        cut,
+        withoutExit,
+        trailing,
       }),
     },
     [Symbol.asyncDispose]: async () => {
@@ -75,6 +92,67 @@ function replacing(text: string, by: string): StreamRewrite {
     if (!('data' in step)) return [step];
     return [{ ...step, data: Buffer.from(step.data.toString().replaceAll(text, by)) }];
   };
+}
+
+/** Changes the lines that a program printed, of the first answer whose lines are those; the others pass. */
+function onLines(
+  isMeant: (line: string) => boolean,
+  change: (lines: readonly string[]) => { readonly lines: readonly string[]; readonly isCut?: boolean },
+): StreamRewrite {
+  let hasStruck = false;
+  return (step) => {
+    if (!('data' in step) || hasStruck) return [step];
+    const { result, ...rest } = JSON.parse(step.data.toString()) as { result: string };
+    const lines = result.split('\n');
+    if (!lines.some(isMeant)) return [step];
+    const changed = change(lines);
+    const body = JSON.stringify({ ...rest, result: changed.lines.join('\n') });
+    hasStruck = true;
+    if (changed.isCut) return [{ ...step, data: Buffer.from(body.slice(0, -2)) }, { close: 1006 }];
+    return [{ ...step, data: Buffer.from(body) }];
+  };
+}
+
+const HEADER = /^@[oe] \d+ \d+$/;
+const EXIT = /^@x /;
+
+/** The answer breaks behind so many bytes of output, a line more or less. */
+function cut(bytes: number): StreamRewrite {
+  let left = bytes;
+  return onLines(
+    (line) => HEADER.test(line) || EXIT.test(line),
+    (lines) => {
+      const end = lines.findIndex((line) => {
+        if (line.startsWith('@')) return EXIT.test(line);
+        left -= new RecordLines().push(Buffer.from(`${line}\n`)).byteLength;
+        return left < 0;
+      });
+      return { lines: lines.slice(0, end), isCut: true };
+    },
+  );
+}
+
+/** The answer is whole but for the exit. */
+function withoutExit(): StreamRewrite {
+  return onLines(
+    (line) => EXIT.test(line),
+    (lines) => ({ lines: lines.filter((line) => !EXIT.test(line)) }),
+  );
+}
+
+/** Behind the exit come bytes that were never written, and another exit. */
+function trailing(): StreamRewrite {
+  return onLines(
+    (line) => EXIT.test(line),
+    (lines) => ({
+      lines: lines.flatMap((line) => {
+        const [, , stdout, stderr] = EXIT.test(line) ? line.split(' ') : [];
+        if (stdout === undefined) return [line];
+        const end = Number(stdout);
+        return [line, `@o ${end} 4`, Buffer.from('late').toString('base64'), `@x 9 ${end + 4} ${stderr} -`];
+      }),
+    }),
+  );
 }
 
 /** `undefined`: all. */
