@@ -1,15 +1,13 @@
-import { spawn, spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { allGone, sleepMarker } from '../support/processes.js';
+import { SHELLS, ShimProgram, installed } from '../support/shim-program.js';
 import { tempDir } from '../support/temp-dir.js';
 import { settles, until } from '../support/until.js';
-import { FROM_STDIN } from '../../src/adapters/common/shim-start.js';
-import { JournalParser, type JournalRecord } from '../../src/adapters/common/journal-parser.js';
-import { newNonce, processTag } from '../../src/adapters/common/session-id.js';
+import { newNonce } from '../../src/adapters/common/session-id.js';
 import {
   probeProgram,
   readProgram,
@@ -18,78 +16,6 @@ import {
   type ReadFrom,
   type ShimCommand,
 } from '../../src/adapters/common/shim.js';
-
-const SHELLS: readonly (readonly [name: string, argv: readonly string[]])[] = [
-  ['dash', ['dash']],
-  ['bash', ['bash']],
-  ['busybox sh', ['busybox', 'sh']],
-];
-
-const installed = ([program = '', ...args]: readonly string[]): boolean =>
-  spawnSync(program, [...args, '-c', 'true']).status === 0;
-
-/** A running program of the shim. */
-class Program {
-  readonly words: string[] = [];
-  readonly ended: Promise<unknown>;
-  readonly pid: number;
-  readonly #pieces = { stdout: [] as Uint8Array[], stderr: [] as Uint8Array[] };
-  readonly #bytes = { stdout: 0, stderr: 0 };
-  readonly stdin;
-  readonly #child;
-
-  constructor(
-    shell: readonly string[],
-    home: string,
-    program: string,
-    nonce = newNonce(),
-    env: NodeJS.ProcessEnv = {},
-  ) {
-    // The nonce is on the command line, as it is at a provider.
-    const tag = processTag('c', nonce);
-    const [command, ...args] = [...shell, '-c', FROM_STDIN, tag, 'a command'];
-    this.#child = spawn(command, args, {
-      env: { PATH: process.env['PATH'], HOME: home, ...env },
-      cwd: home,
-      detached: true,
-      stdio: ['pipe', 'pipe', 'inherit'],
-    });
-    this.pid = this.#child.pid as number;
-    this.stdin = this.#child.stdin;
-    this.stdin.on('error', () => {});
-    this.stdin.write(`${program}${tag}\n`);
-    const parser = new JournalParser((record) => this.#take(record));
-    this.#child.stdout.on('data', (data: Buffer) => parser.push(data));
-    this.ended = once(this.#child, 'close');
-  }
-
-  #take(record: JournalRecord): void {
-    if (record.type === 'word') this.words.push([record.word, ...record.values].join(' '));
-    if (record.type !== 'output') return;
-    const { stream, offset, data } = record;
-    if (offset !== this.base[stream] + this.#bytes[stream]) throw new Error('a gap');
-    this.#bytes[stream] += data.byteLength;
-    this.#pieces[stream].push(data);
-  }
-
-  get stdout(): Buffer {
-    return Buffer.concat(this.#pieces.stdout);
-  }
-
-  get stderr(): Buffer {
-    return Buffer.concat(this.#pieces.stderr);
-  }
-
-  readonly base = { stdout: 0, stderr: 0 };
-
-  signal(signal: NodeJS.Signals): void {
-    try {
-      process.kill(-this.pid, signal);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-    }
-  }
-}
 
 describe.each(SHELLS)('the shim under %s', (name, shell) => {
   // oxlint-disable-next-line jest/no-disabled-tests -- not every machine has every shell
@@ -105,10 +31,10 @@ describe.each(SHELLS)('the shim under %s', (name, shell) => {
   const start = (
     command: Partial<ShimCommand> & { cmd: string },
     env?: NodeJS.ProcessEnv,
-  ): Program & { nonce: string } => {
+  ): ShimProgram & { nonce: string } => {
     const nonce = command.nonce ?? newNonce();
     const program = shimProgram({ args: [], env: [], stdin: false, detachable: true, ...command, nonce });
-    return Object.assign(new Program(shell, home.path, program, nonce, env), { nonce });
+    return Object.assign(new ShimProgram(shell, home.path, program, nonce, env), { nonce });
   };
   const run = async (command: Partial<ShimCommand> & { cmd: string }, env?: NodeJS.ProcessEnv) => {
     const program = start(command, env);
@@ -117,8 +43,8 @@ describe.each(SHELLS)('the shim under %s', (name, shell) => {
     return program;
   };
   const sh = (script: string, ...args: string[]) => ({ cmd: 'sh', args: ['-c', script, 'sh', ...args] });
-  const read = (nonce: string, from: Partial<ReadFrom> = {}): Program =>
-    new Program(
+  const read = (nonce: string, from: Partial<ReadFrom> = {}): ShimProgram =>
+    new ShimProgram(
       shell,
       home.path,
       readProgram(nonce, { stdout: 0, stderr: 0, credits: 1000, takeOver: false, ...from }),
@@ -329,7 +255,7 @@ describe.each(SHELLS)('the shim under %s', (name, shell) => {
     const program = start(sh('echo up; exec sleep 300'));
     await until('it runs', () => program.stdout.toString() === 'up\n');
     const probe = async (text: string): Promise<string[]> => {
-      const asked = new Program(shell, home.path, text);
+      const asked = new ShimProgram(shell, home.path, text);
       await asked.ended;
       return asked.words;
     };
