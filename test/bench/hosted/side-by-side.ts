@@ -1,0 +1,89 @@
+import { randomBytes } from 'node:crypto';
+import type { SandboxAdapter, SandboxHandle } from 'nestjs-sandbox';
+import { compare, type Round } from '../alternate.js';
+import type { BenchmarkContext, Figure } from '../benchmark.js';
+import { median } from '../statistics.js';
+import { Emulator } from './emulator.js';
+import type { CommandByHand, HostedProvider } from './provider.js';
+
+const MOST = 1.1;
+
+/** One measurement of either side, in milliseconds. */
+export interface Sides {
+  ours(adapter: SandboxAdapter, handle: SandboxHandle): Promise<number>;
+  byHand(run: (command: CommandByHand) => Promise<number>, handle: SandboxHandle): Promise<number>;
+}
+
+type Side = keyof Sides;
+
+/**
+ * Measures the adapter and the client by hand in turn, in one process and on one emulator. Each round has a sandbox of
+ * its own and gives the medians of its pairs, of which every second one begins with the other side. The first round
+ * warms up and is dropped.
+ *
+ * @throws {Error} when in one round the two ask the provider for different things
+ */
+export async function sideBySide(
+  context: BenchmarkContext,
+  provider: HostedProvider,
+  { rounds, pairs }: { readonly rounds: number; readonly pairs: number },
+  sides: Sides,
+): Promise<Round<number>[]> {
+  const emulator = await Emulator.start(context, provider);
+  const adapter = provider.adapter(emulator.access);
+  const run = provider.byHand(emulator.access);
+  const measured: Round<number>[] = [];
+  for (let round = 0; round <= rounds; round++) {
+    const handle = await adapter.create(`bench-${randomBytes(8).toString('hex')}`);
+    const took: Record<Side, number[]> = { ours: [], byHand: [] };
+    const calls: Record<Side, string[]> = { ours: [], byHand: [] };
+    for (let pair = 0; pair < pairs; pair++) {
+      for (const side of inTurn(round + pair)) {
+        const measure = () => (side === 'ours' ? sides.ours(adapter, handle) : sides.byHand(run, handle));
+        // What one side left is not collected at the cost of the other.
+        globalThis.gc?.();
+        const watched = await emulator.watch(handle, measure);
+        took[side].push(watched.value);
+        calls[side].push(...watched.calls);
+      }
+    }
+    await adapter.destroy(handle);
+    checkSame(calls.ours, calls.byHand);
+    measured.push({ ours: median(took.ours), comparator: median(took.byHand) });
+  }
+  return measured.slice(1);
+}
+
+/** A figure of milliseconds, of which fewer are better. */
+export function figureOf(what: string, rounds: readonly Round<number>[]): Figure {
+  const { ours, comparator, ratio, ratios } = compare(rounds);
+  return {
+    what,
+    unit: 'ms',
+    ours,
+    comparator: { what: 'by hand', value: comparator },
+    ratio,
+    spread: ratios,
+    target: `≤ ${MOST} ×`,
+    holds: ratio <= MOST,
+  };
+}
+
+function inTurn(count: number): readonly Side[] {
+  return count % 2 === 0 ? ['ours', 'byHand'] : ['byHand', 'ours'];
+}
+
+/** Times are comparable only while both ask for the same. */
+function checkSame(ours: readonly string[], byHand: readonly string[]): void {
+  const [left, right] = [tally(ours), tally(byHand)];
+  if (left !== right) throw new Error(`the adapter called:\n${left}\nthe client by hand:\n${right}`);
+}
+
+function tally(calls: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const call of calls) counts.set(call, (counts.get(call) ?? 0) + 1);
+  return [...counts]
+    .map(([call, count]) => `  ${count} × ${call}`)
+    .toSorted()
+    .join('\n');
+}
