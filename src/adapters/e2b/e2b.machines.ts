@@ -28,7 +28,8 @@ export class E2bMachines {
       if (known.isGone) throw noSandbox(handle.name);
       return await work(known);
     } catch (error) {
-      if (!known.isGone || !(error instanceof SandboxError) || error.code !== 'not_found') throw error;
+      const isUntouched = error instanceof SandboxError && error.code === 'not_found' && error.effect === 'none';
+      if (!known.isGone || !isUntouched) throw error;
       this.#found.delete(handle);
       return work(await this.#find(handle, deadline));
     }

@@ -104,7 +104,8 @@ export class E2bOptions {
 
   /** What JSON and logs show. */
   toJSON(): object {
-    return Object.fromEntries(Object.entries(this).map(([key, value]) => [key, key === 'apiKey' ? '[secret]' : value]));
+    const set = Object.entries(this).filter(([, value]) => value !== undefined);
+    return Object.fromEntries(set.map(([key, value]) => [key, key === 'apiKey' ? '[secret]' : value]));
   }
 
   [inspect.custom](): object {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { shellWords, type ConformanceSubject } from '#libs/conformance';
+import { E2bAdapter } from '../../../src/adapters/e2b/index.js';
 import { SpritesAdapter } from '../../../src/adapters/sprites/index.js';
 import type { SandboxAdapter } from '#libs/contract';
 
@@ -13,6 +14,7 @@ export interface LiveService {
 /** By the name of the provider. The rest of their settings come from the environment as well. */
 export const LIVE_SERVICES: Readonly<Record<string, LiveService>> = {
   sprites: { variable: 'SPRITES_TOKEN', adapter: () => new SpritesAdapter() },
+  e2b: { variable: 'E2B_API_KEY', adapter: () => new E2bAdapter() },
 };
 
 /** The suite's subject over a real service: slower, and with less to transfer, since it is billed. */
