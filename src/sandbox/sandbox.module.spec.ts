@@ -55,12 +55,12 @@ function labelled(label: string): IdleAdapter {
 }
 
 async function serviceWith(options: SandboxModuleOptions): Promise<SandboxService> {
-  const app = await Test.createTestingModule({ imports: [SandboxModule.forRoot(options)] }).compile();
+  const app = await Test.createTestingModule({ imports: [SandboxModule.forRoot({ adapters: {}, ...options })] }).compile();
   return app.get(SandboxService);
 }
 
 async function settingsWith(options: SandboxModuleOptions): Promise<SandboxSettings> {
-  const app = await Test.createTestingModule({ imports: [SandboxModule.forRoot(options)] }).compile();
+  const app = await Test.createTestingModule({ imports: [SandboxModule.forRoot({ adapters: {}, ...options })] }).compile();
   return app.get(SandboxSettings);
 }
 
@@ -86,6 +86,15 @@ describe('SandboxModule', () => {
     const labels = await Promise.all(service.providers.map((tag) => service.listAllNames(tag)));
     expect(labels.flat()).toEqual(['idle', 'existing', 'value', '250 ms']);
     await expect(service.create('by_class', 'one')).resolves.toEqual({ provider: 'by_class', name: 'one' });
+  });
+
+  test('serves the hosted providers where no adapters are named, and answers denied without a credential', async () => {
+    const service = await serviceWith({});
+    expect(service.providers).toEqual(['sprites', 'e2b', 'daytona']);
+    for (const provider of service.providers) {
+      await expect(service.create(provider, 'box')).rejects.toMatchObject({ code: 'denied', effect: 'none', provider });
+    }
+    expect((await serviceWith({ adapters: {} })).providers).toEqual([]);
   });
 
   test('lets a test replace one of them by its token', async () => {

@@ -8,6 +8,7 @@ import {
   type SettingsInput,
 } from '../common/index.js';
 import { AdapterRegistry } from './adapter-registry.js';
+import { HOSTED_ADAPTERS } from './hosted-adapters.js';
 import type { SandboxModuleAsyncOptions, SandboxModuleOptions, SandboxModuleStatic } from './sandbox.options.js';
 import { SandboxTelemetry } from './sandbox-telemetry.js';
 import { SandboxService } from './sandbox.service.js';
@@ -38,7 +39,7 @@ export class SandboxModule {
 }
 
 function compose(
-  { adapters = {}, isGlobal = false, imports = [] }: SandboxModuleStatic,
+  { adapters = HOSTED_ADAPTERS, isGlobal = false, imports = [] }: SandboxModuleStatic,
   source: SettingsInput<SandboxSettings> | AsyncSettings<SandboxSettings>,
 ): DynamicModule {
   const tags = Object.keys(adapters);

@@ -12,9 +12,10 @@ export type AdapterDefinition = Definition<SandboxAdapter>;
 /** What has to be known when the module is registered. */
 export interface SandboxModuleStatic {
   /**
-   * Adapters by provider tag, `[a-z][a-z0-9_]*`. A malformed tag, or one instance under two tags, fails at start.
+   * Adapters by provider tag, `[a-z][a-z0-9_]*`. A malformed tag, or one instance under two tags, fails at start. What is
+   * given replaces the default: name the hosted ones that are wanted beside others.
    *
-   * @default none
+   * @default {@link HOSTED_ADAPTERS}, those of Fly Sprites, E2B and Daytona, set up by the environment
    */
   readonly adapters?: Readonly<Record<string, AdapterDefinition>>;
   /** Whether other modules get `SandboxService` without importing this one. @default false */

@@ -34,7 +34,7 @@ export class E2bOptions {
   /**
    * Below which the hosts of sandboxes are, unless the service says another. Environment: `E2B_DOMAIN`.
    *
-   * @default the host of `baseUrl` without its label `api`
+   * @default none: the host of `baseUrl` without its label `api`
    */
   @Setting('E2B_DOMAIN', 'text')
   @IsOptional()
@@ -47,7 +47,7 @@ export class E2bOptions {
   @Matches(/^\S+$/, { message: 'template must hold no white space' })
   readonly template: string = 'base';
 
-  /** Whom commands run as, and files belong to. Environment: `E2B_USER`. @default the template's own */
+  /** Whom commands run as, and files belong to. Environment: `E2B_USER`. @default none: the template's own */
   @Setting('E2B_USER', 'text')
   @IsOptional()
   @Matches(/^[A-Za-z0-9_][A-Za-z0-9._-]{0,31}$/, { message: 'user must be the name of a user' })
@@ -68,7 +68,7 @@ export class E2bOptions {
   /**
    * How long a sandbox runs on without a command that is read here; then it is paused. Environment: `E2B_TTL_SECONDS`.
    *
-   * @default 1800
+   * @default 1 800
    */
   @Setting('E2B_TTL_SECONDS', 'number')
   @IsInt()
