@@ -12,7 +12,7 @@ export interface Call {
   readonly credential: boolean;
   /** Whether it asks for a WebSocket. */
   readonly upgrade: boolean;
-  /** Bytes of the body that arrived so far. */
+  /** Bytes of the body, or of the messages on the WebSocket, that arrived so far. */
   readonly bodyBytes: number;
   /** The body of a request that says it is JSON, once it was read by its handler. */
   readonly json?: unknown;

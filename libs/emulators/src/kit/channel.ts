@@ -1,4 +1,5 @@
 import type { RawData, WebSocket } from 'ws';
+import type { WritableCall } from './call.js';
 import type { FaultEffect } from './fault.js';
 import { Steps } from './steps.js';
 
@@ -23,12 +24,17 @@ export class Channel {
 
   constructor(
     private readonly socket: WebSocket,
+    private readonly call: WritableCall,
     private readonly fault: FaultEffect,
     private readonly closing: AbortSignal,
   ) {
     this.#steps = new Steps(fault.rewrite, (step) => this.#perform(step), closing);
     socket.on('error', () => {});
-    socket.on('message', (data, binary) => this.#received({ data: bytesOf(data), binary }));
+    socket.on('message', (message, binary) => {
+      const data = bytesOf(message);
+      this.call.bodyBytes += data.length;
+      this.#received({ data, binary });
+    });
     this.#whenClosed = new Promise((resolve) => {
       socket.once('close', () => {
         this.#closed = true;

@@ -202,6 +202,11 @@ describe('WebSockets', () => {
     expect(await talk(['a', Buffer.from('b'), 'bye'])).toEqual({ received: ['t:a', 'b:b'], end: 1000 });
   });
 
+  test('a call counts what came in messages', async () => {
+    await talk(['ä', Buffer.from('b'), 'bye']);
+    expect(server.calls.all.map(({ upgrade, bodyBytes }) => [upgrade, bodyBytes])).toEqual([[true, 6]]);
+  });
+
   test.each([
     ['none', []],
     ['applied', ['echo']],

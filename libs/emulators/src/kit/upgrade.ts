@@ -58,7 +58,7 @@ export class Upgrade {
       socket.once('close', () => reject(new UpgradeAbandoned('the handshake was not completed')));
       // It completes within the call, so that the listener above is this request's.
       this.sockets.handleUpgrade(request, socket, head, (webSocket) => {
-        resolve(new Channel(webSocket, this.fault, this.closing));
+        resolve(new Channel(webSocket, this.call, this.fault, this.closing));
       });
       this.sockets.off('headers', addHeaders);
     });
