@@ -29,11 +29,17 @@ answer(
   async () => emulator?.close(),
 );
 
-/** Method, path and query, without what differs from one command to the next. */
-function shapeOf({ method, path, query, upgrade }: Call, names: readonly string[]): string {
-  const named = `${upgrade ? 'WebSocket' : method} ${path}?${new URLSearchParams(query).toString()}`;
+/** Method, path, query and how much was sent, without what differs from one command to the next. */
+function shapeOf(call: Call, names: readonly string[]): string {
+  const { method, path, query, upgrade } = call;
+  const named = `${sizeOf(call)} bytes, ${upgrade ? 'WebSocket' : method} ${path}?${new URLSearchParams(query).toString()}`;
   return names
     .reduce((text, name) => text.replaceAll(name, ':box'), named)
     .replaceAll(/[0-9a-f]{32}/g, ':nonce')
     .replaceAll(/(?<=\/)\d+(?=[/?])/g, ':pid');
+}
+
+/** One more digit of a process id is no difference. */
+function sizeOf({ json, bodyBytes }: Call): number {
+  return json === undefined ? bodyBytes : JSON.stringify(json).replaceAll(/"pid":\d+/g, '"pid":0').length;
 }
