@@ -64,8 +64,6 @@ function isAlive(pid: number): boolean {
 }
 
 const idOf = (emulator: E2bEmulator): string => emulator.ids[0] as string;
-const openStreams = (emulator: E2bEmulator): number =>
-  emulator.calls.matching({ path: /\/(?:Start|Connect)$/ }).filter(({ status }) => status === undefined).length;
 
 describe('the name of a sandbox', () => {
   test('is held by one of two that were made for it at once, and both creators get that one', async () => {
@@ -220,8 +218,9 @@ describe('a command', () => {
       const joined = new Printed(await adapter.attach(handle, command.sessionId as string));
       await command.writeStdin('one\n');
       await Promise.all([printed.shows('got one\n'), joined.shows('got one\n')]);
+      expect(adapter.stats().openStreams).toBe(2);
       await adapter.suspend(handle);
-      await until(() => openStreams(emulator) === 0);
+      expect(adapter.stats().openStreams).toBe(0);
       expect(emulator.sandbox(idOf(emulator))?.state).toBe('paused');
       await adapter.resume(handle);
       await command.writeStdin('two\n');
@@ -265,7 +264,7 @@ describe('a command', () => {
     expect(await printed.end).toEqual({ exitCode: 3 });
     await until(() => emulator.sandbox(idOf(emulator))?.state === 'paused');
     expect(emulator.calls.matching({ path: /connect$/ })).toEqual([]);
-    expect(adapter.stats()).toEqual({ sandboxesInUse: 0, stdinOwners: 0 });
+    expect(adapter.stats()).toEqual({ sandboxesInUse: 0, openStreams: 0, stdinOwners: 0 });
   }, 30_000);
 
   test('never takes time away that somebody else gave', async () => {
@@ -385,8 +384,7 @@ describe('a command', () => {
     await Promise.all(viewers.map((viewer) => viewer.stop()));
     await until(() => emulator.sandbox(idOf(emulator))?.pids.length === 1);
     await command.stop();
-    await until(() => openStreams(emulator) === 0);
-    expect(adapter.stats().sandboxesInUse).toBe(0);
+    await until(() => adapter.stats().sandboxesInUse === 0);
   });
 });
 
@@ -466,6 +464,47 @@ describe('what the service says in passing', () => {
     const emulator = await start();
     const adapter = client(emulator, { template: 'nothing-of-the-kind' });
     await expect(adapter.create('box')).rejects.toMatchObject({ code: 'invalid', effect: 'none' });
+  });
+});
+
+describe('the settings', () => {
+  test('name the user of commands and of files', async () => {
+    const emulator = await start();
+    const adapter = client(emulator, { user: 'root' });
+    const handle = await adapter.create('box');
+    await adapter.writeFile(handle, 'file', 'of root');
+    const { output } = await adapter.exec(handle, ...sh('echo "${HOME##*/} $(cat file)"'));
+    expect(Buffer.from(output).toString()).toBe('root of root\n');
+    const stranger = client(emulator, { user: 'sprite' });
+    await expect(stranger.exec(handle, 'true')).rejects.toMatchObject({ code: 'denied', effect: 'none' });
+  });
+
+  test('leave the domain to the service, where it says one', async () => {
+    const emulator = await start({ domain: 'of.the.service' });
+    const adapter = client(emulator);
+    const handle = await adapter.create('box');
+    expect(await adapter.publicUrl(handle, { port: 8080 })).toBe(`http://8080-${idOf(emulator)}.of.the.service`);
+  });
+
+  test('without a domain give no public URL', async () => {
+    const emulator = await start();
+    const adapter = client(emulator, { domain: undefined });
+    const refused = expect.objectContaining({ code: 'not_supported', effect: 'none' });
+    await expect(adapter.publicUrl(await adapter.create('box'), { port: 8080 })).rejects.toEqual(refused);
+  });
+
+  test('may name a template whose daemon is too old to close a stdin, which then says so', async () => {
+    const emulator = await start({ envdVersion: '0.5.1' });
+    const adapter = client(emulator);
+    const handle = await adapter.create('box');
+    await adapter.writeFile(handle, 'file', 'x');
+    expect((await adapter.exec(handle, 'cat', ['file'])).text()).toBe('x');
+    const command = await adapter.spawn(handle, ...ECHO, { stdin: true });
+    const printed = new Printed(command);
+    await command.writeStdin('one\n');
+    await printed.shows('got one\n');
+    await expect(command.closeStdin()).rejects.toMatchObject({ code: 'not_supported', effect: 'none' });
+    await command.stop();
   });
 });
 

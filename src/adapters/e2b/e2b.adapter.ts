@@ -53,6 +53,9 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
  * 100 that are detachable and the newest 20 others are kept. Destroying the sandbox deletes all of it. A command that is
  * not detachable lives on as well when nobody reads it, though it cannot be attached.
  *
+ * A write to stdin resolves when the pipe of the process took it. One that it does not take within five minutes fails
+ * `unavailable`, and nobody knows how much of it was taken.
+ *
  * There are no checkpoints: the service restores a snapshot only into another sandbox.
  */
 @Injectable()
@@ -91,8 +94,9 @@ export class E2bAdapter extends SandboxAdapter {
   }
 
   /** What is in use at this moment. */
-  stats(): { readonly sandboxesInUse: number; readonly stdinOwners: number } {
-    return { sandboxesInUse: this.#residents.size, stdinOwners: this.#owners.size };
+  stats(): { readonly sandboxesInUse: number; readonly openStreams: number; readonly stdinOwners: number } {
+    const { size: sandboxesInUse, openStreams } = this.#residents;
+    return { sandboxesInUse, openStreams, stdinOwners: this.#owners.size };
   }
 
   protected override checkName(name: string): void {

@@ -13,6 +13,8 @@ import { sandboxResource, type SandboxResource } from './e2b.resource.js';
 const CONTEST_MS = 3_000;
 /** How long a sandbox that was made is waited for in the list. */
 const LISTED_MS = 15_000;
+/** The same of one whose answer was lost, so that perhaps there is none. */
+const LOST_MS = 2_000;
 const FIRST_LOOK_MS = 30;
 const MOST_LOOK_MS = 250;
 const CREATE_ATTEMPTS = 4;
@@ -58,7 +60,9 @@ export class E2bNames {
     const before = await listSandboxes(this.#control, { name }, deadline).catch(onlyAsked);
     if (before.length > 0) throw alreadyExists(name);
     const claim = newClaim();
-    const own = await this.#post(name, claim, deadline).catch((error: unknown) => {
+    const own = await this.#post(name, claim, deadline).catch(async (error: unknown) => {
+      // Whoever asks next finds what was made, if anything was. It is adopted by nobody.
+      await this.#lookFor(claim, error, deadline).catch(() => {});
       throw error instanceof SandboxError && error.code === 'provider' ? unconfirmed('the creation', error) : error;
     });
     const wins = await this.#wins(name, claim, own.id, deadline).catch(notProved('that no other has the name'));
@@ -137,9 +141,14 @@ export class E2bNames {
   /** What was made although its answer was lost. @throws what was thrown, when nothing is found */
   async #lookFor(claim: Claim, error: unknown, deadline: Deadline): Promise<SandboxResource> {
     if (!(error instanceof SandboxError) || error.effect !== 'unknown' || deadline.signal.aborted) throw error;
-    const [found] = await listSandboxes(this.#control, { nonce: claim.nonce }, deadline).catch(() => []);
-    if (found === undefined) throw error;
-    return found;
+    const untilMs = performance.now() + LOST_MS;
+    for (let waitMs = FIRST_LOOK_MS; performance.now() < untilMs; waitMs = Math.min(2 * waitMs, MOST_LOOK_MS)) {
+      const [found] = await listSandboxes(this.#control, { nonce: claim.nonce }, deadline).catch(() => []);
+      if (found !== undefined) return found;
+      if (deadline.leftMs < waitMs) break;
+      await pause(waitMs, deadline);
+    }
+    throw error;
   }
 
   /** Whether the sandbox that was made for `claim` is the one of its name. */

@@ -41,6 +41,11 @@ export class E2bResidents {
     return this.#residents.size;
   }
 
+  /** Streams of all of them that are open. */
+  get openStreams(): number {
+    return [...this.#residents.values()].reduce((sum, { open }) => sum + open.size, 0);
+  }
+
   /**
    * Keeps a sandbox alive until it is let go of.
    *
