@@ -10,8 +10,27 @@ import { SandboxError } from './sandbox-error.js';
 /** The most that one request carries. */
 const MAX_PIECE_BYTES = 256 * 1024;
 
+/** One call in the queue. */
+interface Turn {
+  readonly signal: AbortSignal | undefined;
+  /** Its signal fired, or the command ended. */
+  isOver(): boolean;
+  /** From here on its effect is not known. */
+  begin(): void;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+interface Write {
+  readonly bytes: Uint8Array;
+  /** Nothing was under way when it came, so that it waits for nobody. */
+  readonly isFirst: boolean;
+  readonly turn: Turn;
+}
+
 /**
- * The stdin of one command. Calls run one after the other; the end of the command ends those that wait, whether or
+ * The stdin of one command. Calls run one after the other, writes that wait go together as far as they fit into one
+ * request; the end of the command ends those that wait, whether or
  * not the channel ever answers them.
  *
  * A call is refused by the first of: the command ended, stdin is not open, stdin is closed, the signal fired.
@@ -21,6 +40,10 @@ export class StdinQueue {
   readonly #channel: CommandChannel;
   readonly #isOpen: boolean;
   readonly #waiting = new Set<() => void>();
+  /** Of which nothing was sent yet. */
+  readonly #writes: Write[] = [];
+  /** Asked for and not done. */
+  #turns = 0;
   #last: Promise<void> = Promise.resolve();
   #closing: Promise<void> | undefined;
 
@@ -42,11 +65,10 @@ export class StdinQueue {
     if (this.#stream.end !== undefined) throw this.#endError('none');
     this.#checkOpen();
     if (this.#closing) throw refusal('stdin_closed', 'stdin was closed');
-    return this.#inTurn(signal, async (isOver) => {
-      for (let at = 0; at < bytes.byteLength && !isOver(); at += MAX_PIECE_BYTES) {
-        const writing = this.#channel.write(bytes.subarray(at, at + MAX_PIECE_BYTES), { signal });
-        await (at === 0 ? writing : writing.catch(failAfterPart));
-      }
+    return this.#inTurn(signal, (turn) => {
+      const write = { bytes, turn, isFirst: this.#turns === 0 };
+      this.#writes.push(write);
+      return () => this.#carry(write);
     });
   }
 
@@ -57,7 +79,7 @@ export class StdinQueue {
     if (end !== undefined) return;
     this.#checkOpen();
     if (!this.#closing) {
-      this.#closing = this.#inTurn(signal, () => this.#channel.closeStdin({ signal })).catch((error: unknown) => {
+      this.#closing = this.#inTurn(signal, (turn) => () => this.#end(turn)).catch((error: unknown) => {
         if (this.#hasExited()) return;
         // A close that failed can be tried again.
         this.#closing = undefined;
@@ -67,8 +89,8 @@ export class StdinQueue {
     return this.#closing;
   }
 
-  /** Runs `work` after all that was asked before. Rejects early when the signal fires or the command ends. */
-  #inTurn(signal: AbortSignal | undefined, work: (isOver: () => boolean) => Promise<void>): Promise<void> {
+  /** Runs what `enter` gives after all that was asked before. Rejects early when the signal fires or the command ends. */
+  #inTurn(signal: AbortSignal | undefined, enter: (turn: Turn) => () => Promise<void>): Promise<void> {
     if (signal?.aborted) return Promise.reject(abortedError(signal, 'none'));
     return new Promise((resolve, reject) => {
       let sent = false;
@@ -83,20 +105,68 @@ export class StdinQueue {
       const effect = () => (sent ? 'unknown' : 'none');
       const end = () => settle(() => reject(this.#endError(effect())));
       const abort = () => settle(() => reject(abortedError(signal as AbortSignal, effect())));
-      const run = async () => {
-        if (over) return;
-        sent = true;
-        try {
-          await work(() => over);
-          settle(resolve);
-        } catch (error) {
-          settle(() => reject(error));
-        }
-      };
       this.#waiting.add(end);
       signal?.addEventListener('abort', abort);
-      this.#last = this.#last.then(run);
+      const run = enter({
+        signal,
+        isOver: () => over,
+        begin: () => (sent = true),
+        resolve: () => settle(resolve),
+        reject: (error) => settle(() => reject(error)),
+      });
+      this.#turns += 1;
+      this.#last = this.#last.then(run).finally(() => (this.#turns -= 1));
     });
+  }
+
+  /** Sends a write with those behind it that fit, unless one before has taken it along. */
+  async #carry(write: Write): Promise<void> {
+    if (this.#writes[0] !== write) return;
+    const writes = this.#takeWrites();
+    for (const { turn } of writes) turn.begin();
+    try {
+      await this.#send(writes);
+      for (const { turn } of writes) turn.resolve();
+    } catch (error) {
+      for (const { turn } of writes) turn.reject(error);
+    }
+  }
+
+  /** The first and what goes with it, without those that are over. */
+  #takeWrites(): Write[] {
+    const taken: Write[] = [];
+    let bytes = 0;
+    for (let next = this.#writes[0]; next !== undefined; next = this.#writes[0]) {
+      if (!next.turn.isOver()) {
+        bytes += next.bytes.byteLength;
+        if (taken.length > 0 && (taken[0]!.isFirst || bytes > MAX_PIECE_BYTES)) break;
+        taken.push(next);
+      }
+      this.#writes.shift();
+    }
+    return taken;
+  }
+
+  async #send(writes: readonly Write[]): Promise<void> {
+    const isOver = (): boolean => writes.every(({ turn }) => turn.isOver());
+    const bytes = writes.length === 1 ? writes[0]!.bytes : Buffer.concat(writes.map((write) => write.bytes));
+    // Of several none may call off what is the others' too.
+    const signal = writes.length === 1 ? writes[0]!.turn.signal : undefined;
+    for (let at = 0; at < bytes.byteLength && !isOver(); at += MAX_PIECE_BYTES) {
+      const writing = this.#channel.write(bytes.subarray(at, at + MAX_PIECE_BYTES), { signal });
+      await (at === 0 ? writing : writing.catch(failAfterPart));
+    }
+  }
+
+  async #end(turn: Turn): Promise<void> {
+    if (turn.isOver()) return;
+    turn.begin();
+    try {
+      await this.#channel.closeStdin({ signal: turn.signal });
+      turn.resolve();
+    } catch (error) {
+      turn.reject(error);
+    }
   }
 
   #checkOpen(): void {

@@ -528,6 +528,40 @@ describe('stdin', () => {
     expect(channel.calls).toEqual(['write 262144', 'write 262144', 'write 90112']);
   });
 
+  test('writes that wait for another go together, as far as they fit into one request, and share what comes of it', async () => {
+    const { command, channel } = setUp();
+    channel.holds = true;
+    const over = new AbortController();
+    const done: string[] = [];
+    const write = (data: Uint8Array, name: string, signal?: AbortSignal) =>
+      command.writeStdin(data, { signal }).then(
+        () => done.push(name),
+        (error: unknown) => done.push(`${name} ${(error as SandboxError).code} ${(error as SandboxError).effect}`),
+      );
+    const calls = [
+      write(new Uint8Array(1), 'a'),
+      write(new Uint8Array(100_000), 'b'),
+      write(new Uint8Array(), 'c'),
+      write(new Uint8Array(5), 'd', over.signal),
+      write(new Uint8Array(100_000), 'e'),
+      write(new Uint8Array(100_000), 'f'),
+      command.closeStdin(),
+    ];
+    over.abort();
+    await turn();
+    channel.answer();
+    await turn();
+    channel.answer();
+    await turn();
+    expect(channel.calls).toEqual(['write 1', 'write 200000', 'write 100000']);
+    channel.answer(new SandboxError('write_failed', { effect: 'none' }));
+    await turn();
+    channel.answer();
+    await Promise.all(calls);
+    expect(done).toEqual(['d aborted none', 'a', 'b', 'c', 'e', 'f write_failed none']);
+    expect(channel.calls).toEqual(['write 1', 'write 200000', 'write 100000', 'close']);
+  });
+
   test('a write that is refused after a part of it was taken does not claim that nothing was done', async () => {
     const { command, channel } = setUp();
     channel.holds = true;
