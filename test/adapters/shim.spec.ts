@@ -1,5 +1,4 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { chmod, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';

@@ -6,6 +6,7 @@ import { recordedExit, type JournalRecord } from './journal-parser.js';
 import { parsed, type OpenReader, type RecordSink, type ShProcess } from './sh-process.js';
 import { readProgram } from './shim.js';
 import { exitOf } from './recorded-exit.js';
+import type { StdinTaken } from './stdin-taken.js';
 
 /** Bytes that wait for the reader: at the first number live output is dropped, at the second it is read again. */
 const DROP_BYTES = 4 * 1024 * 1024;
@@ -32,6 +33,8 @@ export interface JournalFeedInit {
   readonly timeoutMs: number;
   /** What lives on when the way to it is lost; then the journal says how it ended. */
   readonly survives: boolean;
+  /** Told what the pump of stdin took, however far the output has been read. @default nobody is */
+  readonly taken?: StdinTaken;
   /** Called once, when nothing more is delivered. */
   readonly onEnd: () => void;
 }
@@ -58,7 +61,7 @@ export class JournalFeed {
   /** What the shim itself prints. */
   readonly live: RecordSink = {
     record: (record) => {
-      if (this.#mode === 'live') this.#take(record);
+      if (this.#mode === 'live' || isTaken(record)) this.#take(record);
     },
     closed: (error) => {
       if (this.#mode !== 'live') return;
@@ -101,6 +104,7 @@ export class JournalFeed {
       this.#owed += 1;
       return this.#grant();
     }
+    if (record.word === 'i') return this.#tell(record.values);
     if (record.word === 'x') return this.#exit(record.values);
     if (record.word === 'l' || record.word === 'n') return this.#fail(sessionLost());
     return this.#fail(malformedWord());
@@ -115,6 +119,14 @@ export class JournalFeed {
     this.#next[stream] = next + fresh.byteLength;
     this.#init.stream.frame({ type: stream, data: fresh, offset: next });
     if (this.#mode === 'live' && this.#init.stream.queuedBytes >= DROP_BYTES) this.#mode = 'waiting';
+  }
+
+  #tell(values: readonly string[]): void {
+    try {
+      this.#init.taken?.tell(values);
+    } catch (error) {
+      this.#fail(error as SandboxError);
+    }
   }
 
   #exit(values: readonly string[]): void {
@@ -206,7 +218,10 @@ export class JournalFeed {
     const from = { ...at, credits: CREDITS, takeOver };
     const program = readProgram(this.#init.nonce, from);
     const reader = await this.#init.openReader(program, parsed(sink), deadline, from);
-    if (!isCurrent()) reader.close();
+    if (!isCurrent()) {
+      reader.close();
+      throw closedBeforeExit();
+    }
     this.#reader = reader;
     try {
       const word = await deadline.race(first.arrived, 'none');
@@ -222,4 +237,8 @@ export class JournalFeed {
   #begin([stdout, stderr]: readonly string[]): void {
     this.#next = { stdout: Number(stdout), stderr: Number(stderr) };
   }
+}
+
+function isTaken(record: JournalRecord): boolean {
+  return record.type === 'word' && record.word === 'i';
 }

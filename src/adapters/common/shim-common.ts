@@ -10,7 +10,8 @@
 //   tty     present for a session on a terminal, which has no `out` and no `err`
 //   quiet   whoever makes it tells the shim to print no more output, since another reader took over
 //   i       a FIFO where stdin does not come from the shim's own
-//   taken   "<bytes> <state>" of stdin that goes through the pump, see `PUMP`
+//   taken   "<bytes> <state>" of stdin that goes through the pump, see `PUMP`; `lock` is a FIFO that holds a line
+//           while nobody prints a piece
 
 /** What every program needs. */
 export const COMMON = `
@@ -45,13 +46,16 @@ else sb_text() { od -An -v -tx1; }; fi
  * `sb_emit <offset of out> <offset of err> <credits>` prints both streams from there on as they grow, then the exit.
  * Each credit is worth one piece of at most 1 MiB; without any it waits for a line on stdin, and ends paused at EOF.
  * Negative: as much as there is. A session whose shim is gone gets 2 s in which whoever killed it may write the exit.
- * Whenever the pump of stdin took more, `i` says how much in all, also while credit is waited for.
+ * With credits, whenever the pump of stdin took more, `i` says how much in all, also while credit is waited for.
+ * `sb_lock` keeps the pump, which says so itself to whoever started it, from speaking in the middle of a piece.
  * With `sb_hold` it ends paused once it has printed all that there was, or after so many seconds.
  *
  * @param encode what the bytes of a piece go through
  */
 function emit(encode: '' | ' | sb_text'): string {
   return `
+sb_lock() { :; }
+sb_unlock() { :; }
 sb_tell() {
   [ -e "$sb_d/taken" ] && read -r sb_y <"$sb_d/taken" && [ "$sb_y" != "$sb_told" ] || return 1
   sb_told=$sb_y
@@ -70,8 +74,10 @@ sb_piece() {
   [ "$sb_n" -le 1048576 ] || sb_n=1048576
   if [ "$sb_w" -eq 0 ]; then sb_credit || { sb_say p; exit 0; }
   elif [ "$sb_w" -gt 0 ]; then sb_w=$((sb_w - 1)); fi
+  sb_lock
   sb_say "$1 $3 $sb_n"
   tail -c "+$(($3 + 1))" "$sb_d/$2" | head -c "$sb_n"${encode}
+  sb_unlock
 }
 sb_over() {
   [ -n "$sb_hold" ] || return 1
@@ -90,7 +96,7 @@ sb_emit() {
     sb_sizes
     if [ -n "$sb_x" ]; then set -- $sb_x; sb_so=$2 sb_se=$3; fi
     sb_moved=
-    if sb_tell; then sb_i=0; fi
+    if [ "$sb_w" -ge 0 ] && sb_tell; then sb_i=0; fi
     if sb_piece o out "$sb_o" "$sb_so"; then sb_o=$((sb_o + sb_n)) sb_moved=1; fi
     if sb_piece e err "$sb_e" "$sb_se"; then sb_e=$((sb_e + sb_n)) sb_moved=1; fi
     if [ -n "$sb_moved" ]; then sb_i=0 sb_any=1; continue; fi

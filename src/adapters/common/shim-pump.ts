@@ -4,30 +4,36 @@
  * Each `dd` reads once and writes until all is taken, so that a command which does not read holds the count back. The
  * pipe has no name: who opens /dev/stdin once it has ended gets its end, and does not wait for a writer.
  *
- * `sb_unpump` ends it, and the `dd` with it; the file `pump` holds its pid for as long as it runs.
+ * It says `i` with the same on descriptor 8. `sb_unpump` ends it, and the `dd` with it; the file `pump` holds its pid
+ * for as long as it runs.
  */
 export const PUMP = `
-sb_taken() { echo "$sb_t $1" >"$sb_d/taken"; }
+sb_lock() { [ -z "$sb_ack" ] || read -r sb_y <&7; }
+sb_unlock() { [ -z "$sb_ack" ] || echo >&7; }
+sb_taken() {
+  echo "$sb_t $1" >"$sb_d/taken"
+  sb_lock && { sb_say "i $sb_t $1" >&8; sb_unlock; }
+}
 sb_carry() {
   sb_q= sb_over=
   trap 'sb_over=1; [ -z "$sb_q" ] || kill -KILL "$sb_q"' USR1
   while :; do
-    LC_ALL=C dd bs=65536 count=1 <&9 2>"$sb_d/dd" & sb_q=$!
+    LC_ALL=C dd bs=65536 count=1 <&9 2>"$sb_d/dd" 7<&- 8>&- & sb_q=$!
     [ -z "$sb_over" ] || kill -KILL "$sb_q"
-    wait "$sb_q" || { sb_y=b; break; }
+    wait "$sb_q" || { sb_s=b; break; }
     sb_q=
     { read -r sb_y; read -r sb_y; read -r sb_n sb_y; } <"$sb_d/dd"
-    [ "$sb_n" -gt 0 ] || { sb_y=e; break; }
+    [ "$sb_n" -gt 0 ] || { sb_s=e; break; }
     sb_t=$((sb_t + sb_n))
     sb_taken -
   done
   exec 9<&- >&-
-  [ -n "$sb_over" ] || sb_taken "$sb_y"
+  [ -n "$sb_over" ] || sb_taken "$sb_s"
   while [ -d "$sb_d" ] && [ ! -e "$sb_d/pump" ]; do sb_sleep 0.01; done
   rm -f "$sb_d/dd" "$sb_d/pump"
 }
 sb_pump() {
-  sb_deaf
+  trap '' TERM INT HUP QUIT PIPE
   sb_t=0
   sb_taken -
   exec 9<&0

@@ -107,6 +107,7 @@ else
     ( sb_deaf; exec cat <"$sb_d/e" >>"$sb_d/err" ) & sb_pe=$!
   fi
 fi
+if [ -n "$sb_ack" ]; then mkfifo -m 600 "$sb_d/lock" && exec 7<>"$sb_d/lock" && sb_unlock; fi
 if [ -z "$sb_tty" ]; then
   ( sb_deaf; sb_emit 0 0 -1; : >"$sb_d/emitted" ) & sb_em=$!
 fi
@@ -117,7 +118,7 @@ if [ -n "$sb_sole" ] && [ -n "$sb_in" ] && [ -z "$sb_start$sb_tty" ] && [ -e /pr
   exec 3<&-
 fi
 if [ -z "$sb_start$sb_tty" ]; then
-  if [ -n "$sb_in" ] && [ -n "$sb_ack" ]; then sb_pump | ( sb_command "$@" )
+  if [ -n "$sb_ack" ]; then { sb_pump | ( exec 7<&- 8>&-; sb_command "$@" ); } 8>&1
   else ( sb_command "$@" ); fi
   sb_c=$?
   sb_deaf

@@ -105,7 +105,7 @@ function runVariables(command: ShimCommand): string {
     sb_in: stdin ? 1 : '',
     sb_merge: stderrToStdout ? 1 : '',
     sb_sole: soleReader ? 1 : '',
-    sb_ack: acknowledged ? 1 : '',
+    sb_ack: acknowledged && stdin ? 1 : '',
     sb_rm: once ? 1 : '',
     sb_hold: '',
   });

@@ -10,10 +10,11 @@ import { Deadline } from '../common/deadline.js';
 import { beyondEnd, malformedWord, noSession, notRecorded } from '../common/journal-errors.js';
 import { parseSessionId, type SessionId } from '../common/session-id.js';
 import type { StdinOwners } from '../common/stdin-owners.js';
+import { StdinTaken } from '../common/stdin-taken.js';
 import { socketTimeoutMs, type SpritesClient } from './sprites.client.js';
 import { checkForeign, findSession } from './sprites.find-session.js';
 import { feedOf } from './sprites.start-command.js';
-import { SessionStdin, attachStdin } from './sprites.stdin.js';
+import { SessionStdin, attachStdin, type SessionStdinInit } from './sprites.stdin.js';
 import { attachTerminal } from './sprites.terminal.js';
 
 /** Joins a session of ours: its output comes out of its journal. */
@@ -47,7 +48,9 @@ async function join(
   const { name, provider } = handle;
   const stream = new CommandStream();
   let stdin: SessionStdin | undefined;
-  const feed = feedOf(client, name, id.nonce, stream, true, () => stdin?.close());
+  const taken = new StdinTaken();
+  const { nonce } = id;
+  const feed = feedOf(client, name, { nonce, stream, taken, survives: true, onEnd: () => stdin?.close() });
   const [word, ...values] = await feed.attach(from, deadline);
   if (word === 't') return joinTerminal(client, handle, request, deadline);
   if (word === 'n') throw noSession();
@@ -56,7 +59,7 @@ async function join(
     if (word !== 'f' || values.length !== 3) throw malformedWord();
     if (request.stdin && values[2] !== '1') throw stdinNotOpen();
     if (request.stdin && stream.end === undefined)
-      stdin = await takeStdin(client, owners, handle, request, stream.exit, deadline);
+      stdin = await takeStdin(client, owners, handle, request, { taken, ended: stream.exit }, deadline);
   } catch (error) {
     feed.stop();
     throw error;
@@ -69,7 +72,7 @@ async function join(
     sessionId,
     stream,
     channel: {
-      write: (data) => stdin?.write(data) ?? Promise.reject(exited()),
+      write: (data, options) => stdin?.write(data, options) ?? Promise.reject(exited()),
       closeStdin: () => stdin?.closeStdin() ?? Promise.resolve(),
       taken: () => feed.taken(),
       stop: async () => feed.stop(),
@@ -85,18 +88,19 @@ async function takeStdin(
   owners: StdinOwners,
   { name }: SandboxHandle,
   { id, sessionId }: AttachRequest & { readonly id: SessionId },
-  ended: Promise<unknown>,
+  session: Pick<SessionStdinInit, 'taken' | 'ended'>,
   deadline: Deadline,
 ): Promise<SessionStdin | undefined> {
   const found = await findSession(client, name, id, deadline);
   if (found !== 'live') return undefined;
-  const process = await attachStdin(client, name, id.pid).catch((error: unknown) => {
+  const attach = () => attachStdin(client, name, id.pid);
+  const process = await attach().catch((error: unknown) => {
     if (error instanceof SandboxError && error.code === 'not_found') return undefined;
     throw error;
   });
   if (process === undefined) return undefined;
-  const { check, release } = owners.take(`${name}/${sessionId}`);
-  return new SessionStdin(process, () => attachStdin(client, name, id.pid), check, release, ended);
+  const owner = owners.take(`${name}/${sessionId}`);
+  return new SessionStdin({ ...session, process, owner, attach });
 }
 
 /** Nobody keeps what a terminal shows: it can be joined where it is. */

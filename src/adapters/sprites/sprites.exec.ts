@@ -5,7 +5,7 @@ import { socketTimeoutMs, type SpritesClient } from './sprites.client.js';
 import { findSession } from './sprites.find-session.js';
 import { killProcess } from './sprites.kill.js';
 import { startCommand, type StartedCommand } from './sprites.start-command.js';
-import { stdinOf } from './sprites.stdin.js';
+import { SessionStdin } from './sprites.stdin.js';
 
 /** Between TERM and KILL, and for the answer. */
 const GRACE_MS = 2_000;
@@ -38,12 +38,22 @@ export async function execInSprite(
   });
 }
 
-function commandOf(handle: SandboxHandle, { process, stream, feed }: StartedCommand, stdin: boolean): StreamingCommand {
+function commandOf(handle: SandboxHandle, started: StartedCommand, stdin: boolean): StreamingCommand {
+  const { stream, feed } = started;
+  const input = new SessionStdin({ ...started, ended: stream.exit });
   return new StreamingCommand({
     provider: handle.provider,
     handle,
     stream,
-    channel: { ...stdinOf(process), taken: () => feed.taken(), stop: async () => feed.stop() },
+    channel: {
+      write: (data, options) => input.write(data, options),
+      closeStdin: () => input.closeStdin(),
+      taken: () => feed.taken(),
+      stop: async () => {
+        feed.stop();
+        input.close();
+      },
+    },
     stdin,
     tty: false,
   });

@@ -40,6 +40,11 @@ export class SpriteProcess implements ShProcess {
   #exitCode: number | undefined;
   #ending: NodeJS.Timeout | undefined;
   #isOpen = true;
+  #letGo: () => void = () => {};
+  /** Resolves when nothing more can be written, whichever end it was. */
+  readonly whenClosed = new Promise<void>((resolve) => {
+    this.#letGo = resolve;
+  });
 
   constructor(sink: ProcessSink, tty: boolean) {
     this.#sink = sink;
@@ -96,6 +101,7 @@ export class SpriteProcess implements ShProcess {
 
   close(): void {
     this.#isOpen = false;
+    this.#letGo();
     clearTimeout(this.#ending);
     this.#socket?.close();
   }

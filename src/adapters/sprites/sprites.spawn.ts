@@ -21,19 +21,17 @@ export async function spawnInSprite(
     if (request.tty) return await spawnTerminal(client, handle, { ...request, tty: request.tty }, deadline);
     const { name, provider } = handle;
     const spec = { ...request, once: false, stderrToStdout: false };
-    const { nonce, process, stream, feed } = await startCommand(client, name, spec, deadline);
+    const { nonce, process, stream, feed, taken } = await startCommand(client, name, spec, deadline);
     const sessionId = formatSessionId({ pid: process.pid, nonce });
     const owner = owners.take(`${name}/${sessionId}`);
-    const attach = () => attachStdin(client, name, process.pid);
-    // Only a detachable one is still there when its connection is lost.
-    const gone = () => Promise.reject(stream.end);
-    const stdin = new SessionStdin(
+    const stdin = new SessionStdin({
       process,
-      request.detachable ? attach : gone,
-      owner.check,
-      owner.release,
-      stream.exit,
-    );
+      taken,
+      ended: stream.exit,
+      owner,
+      // Only a detachable one is still there when its connection is lost.
+      ...(request.detachable && { attach: () => attachStdin(client, name, process.pid) }),
+    });
     stream.exit.then(owner.release, owner.release);
     return new StreamingCommand({
       provider,
@@ -41,7 +39,7 @@ export async function spawnInSprite(
       sessionId,
       stream,
       channel: {
-        write: (data) => stdin.write(data),
+        write: (data, options) => stdin.write(data, options),
         closeStdin: () => stdin.closeStdin(),
         taken: () => feed.taken(),
         stop: async () => {

@@ -2,11 +2,12 @@ import { CommandStream, type ProcessRequest } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
 import { titleOf } from '../common/command-words.js';
 import { FirstWord } from '../common/first-word.js';
-import { JournalFeed } from '../common/journal-feed.js';
+import { JournalFeed, type JournalFeedInit } from '../common/journal-feed.js';
 import { newNonce } from '../common/session-id.js';
 import { parsed, type OpenReader } from '../common/sh-process.js';
 import { shimProgram } from '../common/shim.js';
 import { checkFirstWord } from '../common/shim-word.js';
+import { StdinTaken } from '../common/stdin-taken.js';
 import { socketTimeoutMs, type SpritesClient } from './sprites.client.js';
 import type { SpriteProcess } from './sprites.process.js';
 import { startProgram } from './sprites.start-process.js';
@@ -26,6 +27,8 @@ export interface StartedCommand {
   readonly process: SpriteProcess;
   readonly stream: CommandStream;
   readonly feed: JournalFeed;
+  /** Told only of a stdin that is open. */
+  readonly taken: StdinTaken;
 }
 
 /** The home directory of every sprite. */
@@ -44,9 +47,10 @@ export async function startCommand(
   const nonce = newNonce();
   const { detachable, once } = spec;
   const stream = new CommandStream();
-  const feed = feedOf(client, name, nonce, stream, detachable, () => process?.close());
+  const taken = new StdinTaken();
+  const feed = feedOf(client, name, { nonce, stream, taken, survives: detachable, onEnd: () => process?.close() });
   const first = new FirstWord(feed.live);
-  const program = shimProgram({ ...spec, nonce, dir: underHome(spec.dir) });
+  const program = shimProgram({ ...spec, nonce, dir: underHome(spec.dir), acknowledged: true });
   const lives = detachable ? 'on' : once ? '1s' : '10s';
   let process: SpriteProcess | undefined;
   try {
@@ -65,23 +69,20 @@ export async function startCommand(
   }
   // What ended at once has let go of its process before it was known here.
   if (stream.end !== undefined) process.close();
-  return { nonce, process, stream, feed };
+  return { nonce, process, stream, feed, taken };
 }
 
 /** Of a session that runs, or did. */
 export function feedOf(
   client: SpritesClient,
   name: string,
-  nonce: string,
-  stream: CommandStream,
-  survives: boolean,
-  onEnd: () => void,
+  init: Omit<JournalFeedInit, 'openReader' | 'ready' | 'timeoutMs'>,
 ): JournalFeed {
   const openReader: OpenReader = (program, sink, deadline) => {
     const spec = { name, program, kind: 'r', nonce: newNonce(), title: 'reads', lives: '1s' } as const;
     return startProgram(client, spec, sink, deadline);
   };
-  return new JournalFeed({ nonce, stream, openReader, timeoutMs: socketTimeoutMs(client), survives, onEnd });
+  return new JournalFeed({ ...init, openReader, timeoutMs: socketTimeoutMs(client) });
 }
 
 /** The shim begins at the home directory, wherever that lies. */
