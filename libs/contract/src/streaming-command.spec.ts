@@ -539,7 +539,7 @@ describe('stdin', () => {
         (error: unknown) => done.push(`${name} ${(error as SandboxError).code} ${(error as SandboxError).effect}`),
       );
     const calls = [
-      write(new Uint8Array(1), 'a'),
+      write(Buffer.from('1'), 'a'),
       write(new Uint8Array(100_000), 'b'),
       write(new Uint8Array(), 'c'),
       write(new Uint8Array(5), 'd', over.signal),
