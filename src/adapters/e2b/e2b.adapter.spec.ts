@@ -388,6 +388,24 @@ describe('a command', () => {
   });
 });
 
+test('of execs, timers and streams included, nothing is left', async () => {
+  const emulator = await start();
+  const adapter = client(emulator);
+  const handle = await adapter.create('box');
+  const inUse = (): string[] => process.getActiveResourcesInfo().filter((one) => one === 'Timeout');
+  await adapter.exec(handle, 'true');
+  await until(() => adapter.stats().sandboxesInUse === 0);
+  const before = inUse().length;
+  for (let i = 0; i < 8; i += 1) {
+    await Promise.all(
+      Array.from({ length: 4 }, () => adapter.exec(handle, 'cat', [], { stdin: 'x', timeoutMs: 60_000 })),
+    );
+  }
+  await until(() => adapter.stats().sandboxesInUse === 0);
+  expect(inUse().length).toBeLessThanOrEqual(before);
+  expect(adapter.stats()).toEqual({ sandboxesInUse: 0, openStreams: 0, stdinOwners: 0 });
+});
+
 describe('the credentials', () => {
   test('go nowhere else: a redirect is an answer that is not understood', async () => {
     const emulator = await start();
@@ -484,6 +502,14 @@ describe('the settings', () => {
     const adapter = client(emulator);
     const handle = await adapter.create('box');
     expect(await adapter.publicUrl(handle, { port: 8080 })).toBe(`http://8080-${idOf(emulator)}.of.the.service`);
+  });
+
+  test('without a domain or a host do not reach into a sandbox, and say so', async () => {
+    const emulator = await start();
+    const adapter = client(emulator, { domain: undefined, sandboxUrl: undefined });
+    const handle = await adapter.create('box');
+    expect(emulator.ids).toHaveLength(1);
+    await expect(adapter.exec(handle, 'true')).rejects.toMatchObject({ code: 'invalid', effect: 'none' });
   });
 
   test('without a domain give no public URL', async () => {

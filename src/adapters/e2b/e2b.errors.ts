@@ -136,6 +136,13 @@ export function noApiKey(): SandboxError {
   return new SandboxError('denied', { effect: 'none', message: 'no key: set E2B_API_KEY, or the option apiKey' });
 }
 
+export function noDomain(): SandboxError {
+  return new SandboxError('invalid', {
+    effect: 'none',
+    message: 'where the sandboxes are is not known: set E2B_DOMAIN or E2B_SANDBOX_URL',
+  });
+}
+
 export function noSandbox(name: string): SandboxError {
   return new SandboxError('not_found', { effect: 'none', message: `there is no sandbox '${name}'` });
 }

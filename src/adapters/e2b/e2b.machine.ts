@@ -2,7 +2,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { SandboxError } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
 import { HttpAnswer, HttpClient, readAnswer, type HttpRequest } from '../common/http-client.js';
-import { connectCodeOf, answerError, isUnreached, malformedReply, noSandbox, unreachable } from './e2b.errors.js';
+import {
+  connectCodeOf,
+  answerError,
+  isUnreached,
+  malformedReply,
+  noDomain,
+  noSandbox,
+  unreachable,
+} from './e2b.errors.js';
 import type { E2bControl } from './e2b.control.js';
 import type { E2bResidents } from './e2b.residents.js';
 import type { SandboxResource } from './e2b.resource.js';
@@ -32,7 +40,8 @@ export class E2bMachine {
   readonly control: E2bControl;
   readonly residents: E2bResidents;
   readonly #name: string;
-  readonly #http: HttpClient;
+  /** Absent where the domain is not known. */
+  readonly #http: HttpClient | undefined;
   #token: string | undefined;
   #livesUntilMs: number;
   #isGone = false;
@@ -48,7 +57,7 @@ export class E2bMachine {
     this.#token = token;
     this.#livesUntilMs = performance.now() + (endAtMs === undefined ? ttlSeconds * 1000 : endAtMs - Date.now());
     const base = sandboxUrl ?? hostOf(control, ENVD_PORT, resource);
-    if (base === undefined) throw malformedReply('the domain of the sandbox');
+    if (base === undefined) return;
     this.#http = new HttpClient(base, () => ({
       'e2b-sandbox-id': id,
       'e2b-sandbox-port': String(ENVD_PORT),
@@ -70,7 +79,7 @@ export class E2bMachine {
 
   /** Whatever the status. */
   async send(request: HttpRequest, { again = false, wake = true }: Reach = {}): Promise<HttpAnswer> {
-    const once = (): Promise<HttpAnswer> => this.#reached(request.deadline, wake, () => this.#http.request(request));
+    const once = (): Promise<HttpAnswer> => this.#reached(request.deadline, wake, () => this.#envd.request(request));
     if (!again) return once();
     return this.control.retry(request.deadline, async () => {
       const answer = await once();
@@ -104,7 +113,7 @@ export class E2bMachine {
       'keepalive-ping-interval': String(this.control.options.keepaliveSeconds),
     };
     const answer = await this.#reached(deadline, true, async () => {
-      const response = await this.#http.open({ method: 'POST', path: `/${method}`, headers, body, deadline }, life);
+      const response = await this.#envd.open({ method: 'POST', path: `/${method}`, headers, body, deadline }, life);
       const isStream = response.status === 200 && response.headers.get('content-type')?.startsWith(STREAM_TYPE);
       return isStream ? response : deadline.race(readAnswer(response, MAX_ERROR_BYTES), 'unknown');
     });
@@ -135,6 +144,11 @@ export class E2bMachine {
     this.#isGone = true;
     this.residents.unpark(this.id);
     return noSandbox(this.#name);
+  }
+
+  get #envd(): HttpClient {
+    if (this.#http === undefined) throw noDomain();
+    return this.#http;
   }
 
   async #reached<T extends HttpAnswer | Response>(
