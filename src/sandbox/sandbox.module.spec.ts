@@ -55,12 +55,14 @@ function labelled(label: string): IdleAdapter {
 }
 
 async function serviceWith(options: SandboxModuleOptions): Promise<SandboxService> {
-  const app = await Test.createTestingModule({ imports: [SandboxModule.forRoot({ adapters: {}, ...options })] }).compile();
+  const app = await Test.createTestingModule({ imports: [SandboxModule.forRoot(options)] }).compile();
   return app.get(SandboxService);
 }
 
 async function settingsWith(options: SandboxModuleOptions): Promise<SandboxSettings> {
-  const app = await Test.createTestingModule({ imports: [SandboxModule.forRoot({ adapters: {}, ...options })] }).compile();
+  const app = await Test.createTestingModule({
+    imports: [SandboxModule.forRoot({ adapters: {}, ...options })],
+  }).compile();
   return app.get(SandboxSettings);
 }
 
