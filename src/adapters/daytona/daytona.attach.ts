@@ -1,9 +1,10 @@
-import { CommandStream, SandboxError, StreamingCommand, type AttachRequest, type SandboxCommand } from '#libs/contract';
+import { SandboxError, StreamingCommand, type AttachRequest, type SandboxCommand } from '#libs/contract';
 import { Deadline } from '../common/deadline.js';
 import { beyondEnd, malformedWord, noSession, notRecorded } from '../common/journal-errors.js';
 import { newNonce, parseSessionId, type SessionId } from '../common/session-id.js';
 import { USE_TIMEOUT_MS, type InSandbox } from './daytona.context.js';
 import { feedOf } from './daytona.feed.js';
+import { PatientStream } from './daytona.patient-stream.js';
 import { checkForeign } from './daytona.sessions.js';
 import { JournalStdin } from './daytona.stdin.js';
 import { attachTerminal } from './daytona.terminal.js';
@@ -32,13 +33,13 @@ async function join(
 ): Promise<SandboxCommand> {
   const { id, sessionId, from } = request;
   const { handle } = context;
-  const stream = new CommandStream();
-  const feed = feedOf(context, { nonce: id.nonce, pid: () => id.pid, stream, onEnd: () => {} });
+  const stream = new PatientStream();
+  const feed = feedOf(context, { nonce: id.nonce, pid: () => id.pid, stream, push: true });
   const [word, ...values] = await feed.attach(from, deadline);
   if (word === 't') return joinTerminal(context, request, deadline);
   if (word === 'n') throw noSession();
   if (word === 'b') throw beyondEnd();
-  const stdin = new JournalStdin(context, { nonce: id.nonce, owner: newNonce() });
+  const stdin = new JournalStdin(context, { nonce: id.nonce, owner: newNonce() }, stream);
   try {
     if (word !== 'f' || values.length !== 3) throw malformedWord();
     if (request.stdin && values[2] !== '1') throw stdinNotOpen();

@@ -26,7 +26,7 @@ export async function execInDaytona(context: InSandbox, request: ExecRequest): P
   const start = async (): Promise<StreamingCommand> => {
     const deadline = new Deadline(USE_TIMEOUT_MS, signal);
     try {
-      const spec = { ...rest, stdin: stdin !== undefined, detachable: false, holdSeconds: HOLD_SECONDS };
+      const spec = { ...rest, stdin: stdin !== undefined, detachable: false, holdSeconds: HOLD_SECONDS, push: false };
       started = await startCommand(context, spec, deadline);
       return commandOf(context, started, stdin !== undefined);
     } finally {
@@ -51,7 +51,7 @@ export async function execInDaytona(context: InSandbox, request: ExecRequest): P
 
 function commandOf(context: InSandbox, started: StartedCommand, stdin: boolean): StreamingCommand {
   const { stream, feed } = started;
-  const channel = new JournalStdin(context, started);
+  const channel = new JournalStdin(context, started, stream);
   return new StreamingCommand({
     provider: context.handle.provider,
     handle: context.handle,

@@ -84,10 +84,8 @@ function enclosed(program: string): string {
   return [
     `exec sh -c 'eval "$(cat)"' nestjs-sandbox <<${quote(end)}`,
     `echo ${BEGIN}`,
-    '(',
+    `exec </dev/null; trap 'echo ${END}' EXIT`,
     program,
-    ') </dev/null',
-    `echo ${END}`,
     end,
     '',
   ].join('\n');

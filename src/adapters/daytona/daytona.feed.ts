@@ -4,6 +4,7 @@ import type { InSandbox } from './daytona.context.js';
 import { runErrandWithin } from './daytona.execute.js';
 import { HOLD_SECONDS, PollingReader, type Poll } from './daytona.polling-reader.js';
 import { pollProgram } from './daytona.programs.js';
+import { openPush, type OpenPush } from './daytona.push.js';
 
 /** Beyond the hold, for the answer to one look. */
 const ANSWER_MS = 7_000;
@@ -14,11 +15,14 @@ export interface FeedInit {
   /** Of the shim, once it is known. */
   readonly pid: () => string;
   readonly stream: CommandStream;
-  readonly onEnd: () => void;
+  /** Whether output may be pushed. */
+  readonly push: boolean;
 }
 
 /** Of a session that runs, or did. Nobody starts a sandbox only to read. */
-export function feedOf({ toolboxes, handle }: InSandbox, { nonce, pid, stream, onEnd }: FeedInit): JournalFeed {
+export function feedOf(context: InSandbox, { nonce, pid, stream, push }: FeedInit): JournalFeed {
+  const { toolboxes, handle } = context;
+  const open: OpenPush = (from, sink, signal) => openPush(context, { nonce, pid: pid() }, from, sink, signal);
   const poll: Poll = (from, signal) =>
     runErrandWithin(
       toolboxes,
@@ -30,9 +34,10 @@ export function feedOf({ toolboxes, handle }: InSandbox, { nonce, pid, stream, o
   return new JournalFeed({
     nonce,
     stream,
-    openReader: async (_program, sink, _deadline, from) => new PollingReader(pid(), poll, sink, from),
+    openReader: async (_program, sink, _deadline, from) =>
+      new PollingReader(pid(), poll, push ? open : undefined, sink, from),
     timeoutMs: READER_MS,
     survives: true,
-    onEnd,
+    onEnd: () => {},
   });
 }

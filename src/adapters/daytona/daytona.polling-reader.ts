@@ -1,12 +1,23 @@
 import type { SandboxError } from '#libs/contract';
 import { malformedWord } from '../common/journal-errors.js';
+import { JournalParser, type JournalRecord } from '../common/journal-parser.js';
 import { RecordLines } from '../common/record-lines.js';
 import type { ShProcess, ShSink } from '../common/sh-process.js';
 import type { TextReadFrom } from '../common/shim.js';
 import { PIECES } from './daytona.programs.js';
+import type { OpenPush } from './daytona.push.js';
+import { PushedLines } from './daytona.pushed-lines.js';
 
 /** Seconds that one look waits for output. Short enough that one whose answer is lost does not hold up for long. */
 export const HOLD_SECONDS = 8;
+
+/** Looks one after the other that bring no more than this, before it is worth the while to be told of output. */
+const CALM_LOOKS = 3;
+const CALM_BYTES = 16 * 1024;
+/** As many as anybody will ever push: who reads it stops it. */
+const MANY_PIECES = 1_000_000_000;
+/** Pushes that break, before no more are asked for. */
+const MAX_BROKEN = 2;
 
 /** One look at a journal; `undefined`: the sandbox does not run. */
 export type Poll = (from: TextReadFrom, signal: AbortSignal) => Promise<string | undefined>;
@@ -26,22 +37,34 @@ const ENDS = /^@[pxlntb](?: |$)/;
 
 /**
  * Reads a journal by looking again and again, each time as far as there is credit. It is a truth of its own: a look that
- * failed changes nothing, so it may be repeated.
+ * failed changes nothing, so it may be repeated. While little comes, output is pushed instead, which is only quicker:
+ * whatever is odd about that, looking goes on at the very next byte.
  */
 export class PollingReader implements ShProcess {
   readonly pid: string;
   readonly #poll: Poll;
+  readonly #openPush: OpenPush | undefined;
   readonly #sink: ShSink;
   readonly #abort = new AbortController();
   #at: { stdout: number | 'now'; stderr: number | 'now' };
   #takeOver: boolean;
   #credits: number;
   #isFirst = true;
+  #calm = 0;
+  #broken = 0;
   #wake: (() => void) | undefined;
 
-  constructor(pid: string, poll: Poll, sink: ShSink, { stdout, stderr, credits, takeOver }: TextReadFrom) {
+  /** @param openPush `undefined`: it only looks */
+  constructor(
+    pid: string,
+    poll: Poll,
+    openPush: OpenPush | undefined,
+    sink: ShSink,
+    { stdout, stderr, credits, takeOver }: TextReadFrom,
+  ) {
     this.pid = pid;
     this.#poll = poll;
+    this.#openPush = openPush;
     this.#sink = sink;
     this.#at = { stdout, stderr };
     this.#credits = credits;
@@ -70,7 +93,7 @@ export class PollingReader implements ShProcess {
     try {
       while (this.#isOpen) {
         if (this.#credits <= 0) await this.#credit();
-        else if (!(await this.#look())) return;
+        else if (!(await (this.#calm >= CALM_LOOKS ? this.#push() : this.#look(HOLD_SECONDS)))) return;
       }
     } catch (error) {
       if (this.#isOpen) this.#sink.closed(error as SandboxError);
@@ -84,31 +107,66 @@ export class PollingReader implements ShProcess {
   }
 
   /** @returns whether there may be more */
-  async #look(): Promise<boolean> {
+  async #look(holdSeconds: number): Promise<boolean> {
     const from = {
       ...this.#at,
       credits: Math.min(PIECES, this.#credits),
       takeOver: this.#takeOver,
       // Whoever waits for the first word is not kept waiting for output.
-      holdSeconds: this.#isFirst ? 0 : HOLD_SECONDS,
+      holdSeconds: this.#isFirst ? 0 : holdSeconds,
     };
     const text = await this.#poll(from, this.#abort.signal);
     if (!this.#isOpen) return false;
     // What does not run has no processes, and how they ended nobody knows.
     const { lines, last } = text === undefined ? { lines: ['@l'], last: '@l' } : journalLines(text, this.#isFirst);
     if (!ENDS.test(last)) throw malformedWord();
-    for (const line of lines) this.#count(line);
+    let bytes = 0;
+    const parser = new JournalParser((record) => {
+      this.#forward(record);
+      if (record.type === 'output') bytes += record.data.byteLength;
+    });
+    parser.push(new RecordLines().push(Buffer.from(lines.map((line) => `${line}\n`).join(''))));
     this.#isFirst = false;
     this.#takeOver = false;
-    this.#sink.output(new RecordLines().push(Buffer.from(lines.map((line) => `${line}\n`).join(''))));
+    const canPush = this.#openPush !== undefined && this.#broken < MAX_BROKEN;
+    this.#calm = canPush && bytes <= CALM_BYTES ? this.#calm + 1 : 0;
     return last === '@p';
   }
 
-  #count(line: string): void {
-    const [word, first, second] = line.startsWith('@') ? line.split(' ') : [];
-    if (word === '@f') this.#at = { stdout: Number(first), stderr: Number(second) };
-    if (word !== '@o' && word !== '@e') return;
-    this.#at[word === '@o' ? 'stdout' : 'stderr'] = Number(first) + Number(second);
+  /** @returns whether there may be more */
+  async #push(): Promise<boolean> {
+    this.#calm = 0;
+    if (this.#openPush === undefined || this.#at.stdout === 'now' || this.#at.stderr === 'now') return true;
+    const lines = new PushedLines((record) => {
+      if (this.#isOpen) this.#forward(record);
+    });
+    const from = { ...this.#at, credits: MANY_PIECES, takeOver: false };
+    const outcome = await lines.run(this.#openPush, from, this.#abort.signal);
+    if (outcome === 'ended') return false;
+    if (outcome === 'heavy' || !this.#isOpen) return true;
+    // The truth is looked for at once, and whether something was kept back.
+    const told = this.#told;
+    const isMore = await this.#look(0);
+    if (outcome === 'broken' || told !== this.#told) this.#broken += 1;
+    return isMore;
+  }
+
+  get #told(): string {
+    return `${this.#at.stdout} ${this.#at.stderr}`;
+  }
+
+  /** As a whole record, since what was pushed may break off in one. */
+  #forward(record: JournalRecord): void {
+    if (record.type === 'piece') return;
+    if (record.type === 'word') {
+      if (record.word === 'f') this.#at = { stdout: Number(record.values[0]), stderr: Number(record.values[1]) };
+      this.#sink.output(Buffer.from(`@${[record.word, ...record.values].join(' ')}\n`));
+      return;
+    }
+    const { stream, offset, data } = record;
+    this.#at[stream] = offset + data.byteLength;
     this.#credits -= 1;
+    const header = Buffer.from(`@${stream === 'stdout' ? 'o' : 'e'} ${offset} ${data.byteLength}\n`);
+    this.#sink.output(Buffer.concat([header, data]));
   }
 }

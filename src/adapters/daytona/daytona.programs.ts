@@ -26,17 +26,23 @@ export interface StartSpec {
 export const PIECES = 2;
 
 /**
- * Feeds the files that are named on `c`, one a line, into the FIFO that is the command's stdin, and ends it at `e`. What
- * has been taken is removed. Bytes that nobody can take leave `broken`.
+ * Feeds the command's stdin, which is the FIFO `i`, with what is told on `c`, one line each: `p <token> <format>` bytes
+ * for printf, `f <token>` the file of that name, which is removed, and `e` the end. `took` names what the command took
+ * last; bytes that nobody can take leave `broken`.
  */
 const FEED = `
 sb_feed() {
   trap '' PIPE TERM INT HUP QUIT
   exec 3>"$sb_in_d/i"
-  while read -r sb_y <&4; do
-    [ "$sb_y" != e ] || break
-    cat "$sb_in_d/in.$sb_y" >&3 || : >"$sb_in_d/broken"
-    rm -f "$sb_in_d/in.$sb_y"
+  while read -r sb_y sb_t sb_v <&4; do
+    case $sb_y in
+    e) break ;;
+    p) printf "$sb_v" >&3 || : >"$sb_in_d/broken" ;;
+    f)
+      cat "$sb_in_d/in.$sb_t" >&3 || : >"$sb_in_d/broken"
+      rm -f "$sb_in_d/in.$sb_t" ;;
+    esac
+    echo "$sb_t" >"$sb_in_d/took"
     [ ! -e "$sb_in_d/broken" ] || break
   done
 }

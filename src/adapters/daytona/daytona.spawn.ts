@@ -13,9 +13,9 @@ export async function spawnInDaytona(context: InSandbox, request: SpawnRequest):
   const deadline = new Deadline(USE_TIMEOUT_MS, request.signal);
   try {
     if (request.tty) return await spawnTerminal(context, { ...request, tty: request.tty }, deadline);
-    const started = await startCommand(context, { ...request, stderrToStdout: false }, deadline);
+    const started = await startCommand(context, { ...request, stderrToStdout: false, push: true }, deadline);
     const { pid, nonce, stream, feed } = started;
-    const stdin = new JournalStdin(context, started);
+    const stdin = new JournalStdin(context, started, stream);
     return new StreamingCommand({
       provider: context.handle.provider,
       handle: context.handle,

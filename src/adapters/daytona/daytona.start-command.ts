@@ -1,4 +1,4 @@
-import { CommandStream, SandboxError, type ProcessRequest } from '#libs/contract';
+import { SandboxError, type ProcessRequest } from '#libs/contract';
 import { titleOf } from '../common/command-words.js';
 import type { Deadline } from '../common/deadline.js';
 import { closedBeforeExit, sessionLost } from '../common/journal-errors.js';
@@ -10,6 +10,7 @@ import { checkFirstWord } from '../common/shim-word.js';
 import type { InSandbox } from './daytona.context.js';
 import { runErrand, wordsIn, type Errand } from './daytona.execute.js';
 import { feedOf } from './daytona.feed.js';
+import { PatientStream } from './daytona.patient-stream.js';
 import { journalLines } from './daytona.polling-reader.js';
 import { startProgram } from './daytona.programs.js';
 
@@ -20,13 +21,15 @@ export interface StartSpec extends ProcessRequest {
   readonly stderrToStdout: boolean;
   /** Seconds that the start waits for output or the exit, to save a look. @default none */
   readonly holdSeconds?: number;
+  /** Whether output may be pushed. */
+  readonly push: boolean;
 }
 
 /** A command that runs under the shim, its output on its way into `stream`. */
 export interface StartedCommand {
   readonly nonce: string;
   readonly pid: string;
-  readonly stream: CommandStream;
+  readonly stream: PatientStream;
   readonly feed: JournalFeed;
   /** Who may write to its stdin. */
   readonly owner: string;
@@ -38,7 +41,7 @@ export interface StartedCommand {
  */
 export async function startCommand(
   context: InSandbox,
-  { holdSeconds, ...spec }: StartSpec,
+  { holdSeconds, push, ...spec }: StartSpec,
   deadline: Deadline,
 ): Promise<StartedCommand> {
   const { toolboxes, handle, rubbish } = context;
@@ -59,8 +62,8 @@ export async function startCommand(
   if (words[0] === 'u') throw noSetsid();
   if (words[0] === 'l') throw sessionLost();
   const { pid } = checkFirstWord(words);
-  const stream = new CommandStream();
-  const feed = feedOf(context, { nonce, pid: () => pid, stream, onEnd: () => {} });
+  const stream = new PatientStream();
+  const feed = feedOf(context, { nonce, pid: () => pid, stream, push });
   deliver(feed, (text ?? '').slice((text ?? '').indexOf('\n') + 1));
   return { nonce, pid, stream, feed, owner };
 }

@@ -1,9 +1,9 @@
 import { assignments } from '../common/shell-quote.js';
 import { COMMON } from '../common/shim-common.js';
 
-// The programs that write to the stdin of a session. Each says one word: `k` done, `w` not taken yet, `x` it has ended,
-// `l` it is gone without an exit, `n` there is none, `b` it has closed its stdin, `o` another owns stdin, `e` it was
-// closed, `c` it was not open.
+// The programs that write to the stdin of a session. Each says one word: `k` done, `w` not taken yet, `x` it had ended,
+// `q` it ended meanwhile, `l` it is gone without an exit, `n` there is none, `b` it has closed its stdin, `o` another owns
+// stdin, `e` it was closed, `c` it was not open. How the bytes get there is told at `FEED`.
 
 export interface StdinTarget {
   readonly nonce: string;
@@ -25,23 +25,29 @@ sb_y=; read -r sb_y <"$sb_d/owner"
 [ ! -e "$sb_d/eof" ] || { sb_say e; exit 0; }
 `;
 
-/** Waits until the file is taken. A command that closes its stdin may be about to end. */
+/** Waits until the bytes are taken. A command that closes its stdin, or whose shim is gone, may be about to end. */
 const AWAIT = `
-sb_i=0 sb_until=$(($(date +%s) + sb_hold))
-while [ -e "$sb_d/in.$sb_token" ]; do
-  [ ! -e "$sb_d/exit" ] || { sb_say x; exit 0; }
-  if [ $((sb_i % 10)) -eq 9 ]; then
-    sb_alive "$sb_p" || { sb_say l; exit 0; }
+sb_took() { sb_y=; read -r sb_y <"$sb_d/took"; [ "$sb_y" = "$sb_token" ]; }
+sb_end() {
+  sb_i=0
+  until [ -e "$sb_d/exit" ] || [ "$sb_i" -ge "$2" ]; do sb_sleep 0.05; sb_i=$((sb_i + 1)); done
+  if [ -e "$sb_d/exit" ]; then sb_say q; else sb_say "$1"; fi
+  exit 0
+}
+sb_i=0 sb_until=
+until sb_took; do
+  [ ! -e "$sb_d/exit" ] || { sb_took && break; sb_say q; exit 0; }
+  sb_i=$((sb_i + 1))
+  [ "$sb_i" -gt 100 ] || continue
+  if [ $((sb_i % 10)) -eq 0 ]; then
+    sb_alive "$sb_p" || sb_end l 60
+    [ -n "$sb_until" ] || sb_until=$(($(date +%s) + sb_hold))
     [ "$(date +%s)" -lt "$sb_until" ] || { sb_say w; exit 0; }
   fi
-  sb_i=$((sb_i + 1))
-  if [ "$sb_i" -lt 20 ]; then sb_sleep 0.01; else sb_sleep 0.05; fi
+  sb_sleep 0.02
 done
-if [ -e "$sb_d/broken" ]; then
-  sb_i=0
-  until [ -e "$sb_d/exit" ] || [ "$sb_i" -ge 10 ]; do sb_sleep 0.05; sb_i=$((sb_i + 1)); done
-  if [ -e "$sb_d/exit" ]; then sb_say x; else sb_say b; fi
-else sb_say k; fi
+[ ! -e "$sb_d/broken" ] || sb_end b 10
+sb_say k
 `;
 
 /** Bytes to write: in the program itself, or in a file of the sandbox, below the home directory. */
@@ -57,12 +63,11 @@ export function writeProgram(
   const variables = assignments({ sb_id: nonce, sb_owner: owner, sb_token: token, sb_hold: holdSeconds });
   const put =
     'bytes' in data
-      ? `( umask 077; printf '${octal(data.bytes)}' >"$sb_d/in.$sb_token" )`
-      : `mv -f "$HOME/${data.uploaded}" "$sb_d/in.$sb_token"`;
+      ? `printf 'p %s %s\\n' "$sb_token" '${octal(data.bytes)}' 1<>"$sb_d/c"`
+      : `mv -f "$HOME/${data.uploaded}" "$sb_d/in.$sb_token" || { sb_say l; exit 0; }\necho "f $sb_token" 1<>"$sb_d/c"`;
   return `${variables}${COMMON}${OPEN}${OWNED}
 [ ! -e "$sb_d/broken" ] || { sb_say b; exit 0; }
-${put} || { sb_say l; exit 0; }
-echo "$sb_token" 1<>"$sb_d/c"
+${put}
 ${AWAIT}`;
 }
 
@@ -76,7 +81,7 @@ export function awaitProgram({ nonce }: StdinTarget, token: string, holdSeconds:
 export function closeProgram({ nonce, owner }: StdinTarget): string {
   return `${assignments({ sb_id: nonce, sb_owner: owner })}${COMMON}${OPEN}${OWNED}
 : >"$sb_d/eof"
-echo e 1<>"$sb_d/c"
+echo 'e' 1<>"$sb_d/c"
 sb_say k
 `;
 }

@@ -5,6 +5,7 @@ import { newNonce } from '../common/session-id.js';
 import { USE_TIMEOUT_MS, type InSandbox } from './daytona.context.js';
 import { runErrandWithin, wordsIn, type Errand } from './daytona.execute.js';
 import { HOLD_SECONDS } from './daytona.polling-reader.js';
+import type { PatientStream } from './daytona.patient-stream.js';
 import {
   awaitProgram,
   claimProgram,
@@ -15,29 +16,24 @@ import {
 } from './daytona.stdin-programs.js';
 import { uploadStaged } from './daytona.upload.js';
 
-/** What is larger goes by a request of its own, as bytes. */
-const INLINE_BYTES = 4 * 1024;
+/** What is larger goes by a request of its own, as bytes: a line of a FIFO is whole up to 4 KiB, in four times as many. */
+const INLINE_BYTES = 900;
 const ANSWER_MS = 20_000;
 
 /** The stdin of a session, which whoever owns it writes to. Resolves when the pipe of the process took the bytes. */
 export class JournalStdin {
   readonly #context: InSandbox;
   readonly #target: StdinTarget;
+  readonly #stream: PatientStream;
 
-  constructor(context: InSandbox, target: StdinTarget) {
+  constructor(context: InSandbox, target: StdinTarget, stream: PatientStream) {
     this.#context = context;
     this.#target = target;
+    this.#stream = stream;
   }
 
-  async write(data: Uint8Array, { signal }: CallOptions = {}): Promise<void> {
-    if (data.byteLength === 0) return;
-    const token = newNonce();
-    const program = writeProgram(this.#target, token, await this.#data(data, token, signal), HOLD_SECONDS);
-    let word = await this.#ask({ program, seconds: HOLD_SECONDS, again: false }, signal);
-    // That it is asked again changes nothing.
-    const waiting = awaitProgram(this.#target, token, HOLD_SECONDS);
-    while (word === 'w') word = await this.#ask({ program: waiting, seconds: HOLD_SECONDS, again: true }, signal);
-    check(word);
+  write(data: Uint8Array, options: CallOptions = {}): Promise<void> {
+    return this.#stream.during(this.#write(data, options));
   }
 
   async closeStdin({ signal }: CallOptions = {}): Promise<void> {
@@ -48,9 +44,20 @@ export class JournalStdin {
   /** Takes stdin over from whoever had it. @returns `false`: the session has ended */
   async claim(signal?: AbortSignal): Promise<boolean> {
     const word = await this.#ask({ program: claimProgram(this.#target), again: true }, signal);
-    if (word === 'x' || word === 'l' || word === 'n') return false;
+    if (word === 'x' || word === 'n') return false;
     check(word);
     return true;
+  }
+
+  async #write(data: Uint8Array, { signal }: CallOptions): Promise<void> {
+    if (data.byteLength === 0) return;
+    const token = newNonce();
+    const program = writeProgram(this.#target, token, await this.#data(data, token, signal), HOLD_SECONDS);
+    let word = await this.#ask({ program, seconds: HOLD_SECONDS, again: false }, signal);
+    // That it is asked again changes nothing.
+    const waiting = awaitProgram(this.#target, token, HOLD_SECONDS);
+    while (word === 'w') word = await this.#ask({ program: waiting, seconds: HOLD_SECONDS, again: true }, signal);
+    check(word);
   }
 
   async #data(bytes: Uint8Array, token: string, signal: AbortSignal | undefined): Promise<StdinData> {
@@ -81,6 +88,9 @@ function check(word: string | undefined): void {
   if (word === 'k') return;
   if (word === 'x') {
     throw new SandboxError('command_exited', { effect: 'none', message: 'the command has exited' });
+  }
+  if (word === 'q') {
+    throw new SandboxError('command_exited', { effect: 'unknown', message: 'the command has exited' });
   }
   if (word === 'b') {
     throw new SandboxError('write_failed', { effect: 'unknown', message: 'the command has closed its stdin' });
