@@ -45,7 +45,8 @@ export class JournalReader {
 
   /**
    * @param from bytes of each stream that are not to be delivered; `'oldest'`: all that is kept
-   * @throws {SandboxError} `truncated` / `replay_evicted` with `cause: { oldest }`; `invalid` / `offset_beyond_end`
+   * @throws {SandboxError} `truncated` / `replay_evicted` with `cause: { oldest }`; `invalid` / `offset_beyond_end`;
+   *   `not_found`: the session is gone
    */
   static async open(view: JournalView, from: StreamOffsets | 'oldest'): Promise<JournalReader> {
     const wanted = from === 'oldest' ? view.oldest : from;
@@ -84,7 +85,8 @@ export class JournalReader {
    * Empty: everything up to `limit` was read.
    *
    * @param limit a position of the journal that was announced
-   * @throws {SandboxError} `truncated` / `replay_evicted`: evicted before it was read; `unavailable` / `journal_failed`
+   * @throws {SandboxError} `truncated` / `replay_evicted`: evicted before it was read; `not_found`: the session is
+   *   gone; `unavailable` / `journal_failed`
    */
   async read(limit: number, maxBytes: number): Promise<JournalRecord[]> {
     const reading = this.#read(limit, maxBytes);
@@ -173,17 +175,26 @@ export class JournalReader {
 
   async #oldestNow(): Promise<StreamOffsets> {
     const starts = await segmentStarts(this.view);
-    return starts.toSorted((a, b) => a.position - b.position)[0]?.offsets ?? this.view.offsets;
+    return starts.reduce((oldest, one) => (one.position < oldest.position ? one : oldest)).offsets;
   }
 }
 
-async function segmentStarts(view: JournalView): Promise<SegmentStart[]> {
-  try {
-    return (await readdir(view.directory)).flatMap((name) => parseSegmentName(name) ?? []);
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return [];
-    throw unreadable(error);
-  }
+/**
+ * The files that there are, at least one.
+ *
+ * @throws {SandboxError} `not_found`: there is none, since the session is gone
+ */
+async function segmentStarts(view: JournalView): Promise<[SegmentStart, ...SegmentStart[]]> {
+  const names = await readdir(view.directory).catch((error: unknown) => {
+    throw errnoOf(error) === 'ENOENT' ? gone() : unreadable(error);
+  });
+  const [first, ...others] = names.flatMap((name) => parseSegmentName(name) ?? []);
+  if (first === undefined) throw gone();
+  return [first, ...others];
+}
+
+function gone(): SandboxError {
+  return new SandboxError('not_found', { message: 'the session is gone, and its output with it', effect: 'none' });
 }
 
 function evicted(oldest: StreamOffsets): SandboxError {

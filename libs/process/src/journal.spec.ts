@@ -146,6 +146,19 @@ describe('a journal', () => {
   });
 
   test.each([
+    ['gone', () => rmSync(writer.directory, { recursive: true })],
+    ['empty', () => readdirSync(writer.directory).forEach((name) => rmSync(join(writer.directory, name)))],
+  ])('whose directory is %s is that of a session that is gone, and not evicted', async (_, remove) => {
+    for (let i = 0; i < 20; i += 1) append('stdout', `data-${i}`.padEnd(20));
+    const reader = await JournalReader.open(view(), { stdout: 0, stderr: 0 });
+    remove();
+    const gone = { code: 'not_found', effect: 'none' };
+    await expect(reader.read(writer.position, 100)).rejects.toMatchObject(gone);
+    await expect(JournalReader.open(view(), { stdout: 60, stderr: 0 })).rejects.toMatchObject(gone);
+    await reader.close();
+  });
+
+  test.each([
     ['empty', Buffer.alloc(0)],
     ['cut in a header', Buffer.alloc(7)],
     ['zeroes', Buffer.alloc(64)],
