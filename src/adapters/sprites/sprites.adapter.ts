@@ -17,6 +17,7 @@ import {
   type SandboxHandle,
   type SandboxInfo,
   type SandboxSession,
+  type SandboxTraits,
   type SpawnRequest,
   type TerminateRequest,
   type WriteFileRequest,
@@ -62,11 +63,18 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
  * `~/.nestjs-sandbox`, without a bound while they run; of ended ones the newest 100 that are detachable and the newest
  * 20 others are kept. Destroying the sprite deletes all of it.
  *
- * A write to stdin resolves when the network has taken it: the service does not say when the process has.
+ * A write to stdin resolves when the pipe of the process has taken it, which a pump in the sprite says; on a terminal
+ * when the network has.
  */
 @Injectable()
 export class SpritesAdapter extends SandboxAdapter {
   override readonly capabilities: ReadonlySet<SandboxCapability>;
+  override readonly traits: SandboxTraits = Object.freeze({
+    sessionsOnSuspend: 'either',
+    parks: 'by_itself',
+    atomicWrites: true,
+    listing: 'account',
+  });
   readonly #client: SpritesClient;
   readonly #management: SpritesManagement;
   readonly #files: SpritesFiles;

@@ -20,6 +20,8 @@ export interface HostedFaultOptions {
   readonly withoutExit: () => StreamRewrite;
   /** Lets output follow the exit. */
   readonly trailing: () => StreamRewrite;
+  /** Loses the answer to an operation that is carried out over a stream. @default its connection is reset */
+  readonly lost?: Partial<Record<SandboxOperation, () => StreamRewrite>>;
 }
 
 /** Breaks an emulated service as the suite asks for it. */
@@ -35,7 +37,11 @@ export function hostedFaults(options: HostedFaultOptions): SubjectFaults {
     closeBeforeExit: () => healed(faults.add({ ...output, rewrite: options.withoutExit() })),
     lateFrames: () => healed(faults.add({ ...output, rewrite: options.trailing() })),
     failBefore: (operation) => healed(faults.add({ ...requestOf(operation), answer: OVERLOADED })),
-    failAfter: (operation) => healed(faults.add({ ...requestOf(operation), reset: true, effect: 'applied' })),
+    failAfter: (operation) => {
+      const rewrite = options.lost?.[operation]?.();
+      const loss = rewrite ? { rewrite } : ({ reset: true, effect: 'applied' } as const);
+      return healed(faults.add({ ...requestOf(operation), ...loss }));
+    },
     failPage: () => healed(faults.add({ ...laterPage, answer: OVERLOADED, times: Infinity })),
     stall: () => options.proxy.stall(),
   };

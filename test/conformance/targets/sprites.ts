@@ -3,10 +3,13 @@ import { shellWords } from '#libs/conformance';
 import {
   EXEC_FAULTS,
   SpritesEmulator,
+  type CallMatch,
   type SpritesAlternatives,
   type SpritesEmulatorOptions,
   type StreamRewrite,
+  type StreamStep,
 } from '#libs/emulators';
+import { JournalParser } from '../../../src/adapters/common/journal-parser.js';
 import { SpritesAdapter, SpritesOptions } from '../../../src/adapters/sprites/index.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 import { hostedFaults, requestCounter } from './hosted-faults.js';
@@ -15,6 +18,9 @@ import type { Target } from './target.js';
 const STDOUT = 1;
 const STDERR = 2;
 const EXIT = 3;
+
+/** A WebSocket to a process, new or not. */
+const PROCESS: CallMatch = { path: /\/exec(?:\/|$)/, upgrade: true };
 
 /** The adapter for Fly Sprites over the emulator, whose pages hold two names. */
 export async function openSprites(alternatives: Partial<SpritesAlternatives> = {}): Promise<Target> {
@@ -54,21 +60,22 @@ export async function openSprites(alternatives: Partial<SpritesAlternatives> = {
           listAllNames: { method: 'GET', path: '/v1/sprites' },
           suspend: { method: 'GET', path: '/v1/sprites/:name' },
           writeFile: { method: 'PUT', path: '/v1/sprites/:name/fs/write' },
-          exec: { path: '/v1/sprites/:name/exec', upgrade: true },
-          spawn: { path: '/v1/sprites/:name/exec', upgrade: true },
-          attach: { method: 'GET', path: '/v1/sprites/:name/exec*' },
-          listSessions: { method: 'GET', path: '/v1/sprites/:name/exec*' },
+          exec: PROCESS,
+          spawn: PROCESS,
+          attach: PROCESS,
+          listSessions: { method: 'GET', path: '/v1/sprites/:name/exec', upgrade: false },
           terminateSession: { method: 'POST', path: '/v1/sprites/:name/exec/:id/kill' },
         },
-        output: { path: '/v1/sprites/:name/exec*', upgrade: true },
+        output: PROCESS,
         laterPage: {
           method: 'GET',
           path: '/v1/sprites',
           where: ({ query }) => query.has('continuation_token'),
         },
         cut,
-        withoutExit: () => EXEC_FAULTS.endsWithoutExit(1000),
+        withoutExit: () => withoutExit,
         trailing: () => trailing,
+        lost: { exec: () => lost, spawn: () => lost },
       }),
     },
     [Symbol.asyncDispose]: async () => {
@@ -85,20 +92,55 @@ function egressOf(emulator: SpritesEmulator, name: string): readonly string[] | 
   return rules.flatMap(({ domain, action }) => (domain !== undefined && action === 'allow' ? [domain] : []));
 }
 
+/** The output that a step carries. */
+function outputOf(step: StreamStep): Buffer | undefined {
+  const isOutput = 'data' in step && step.binary && (step.data[0] === STDOUT || step.data[0] === STDERR);
+  return isOutput ? step.data.subarray(1) : undefined;
+}
+
+function stepOf(output: Uint8Array): StreamStep {
+  return { data: Buffer.concat([Buffer.of(STDOUT), output]), binary: true };
+}
+
+/** Behind the shim's word that the command runs, and so many bytes of its output. */
 function cut(bytes: number): StreamRewrite {
-  let left = bytes;
+  let [left, runs] = [bytes, false];
+  const parser = new JournalParser((record) => {
+    if (record.type === 'output') left -= record.data.byteLength;
+    if (record.type === 'word' && record.word === 'r') runs = true;
+  });
   return (step) => {
-    if (!('data' in step) || !step.binary || (step.data[0] !== STDOUT && step.data[0] !== STDERR)) return [step];
-    const size = step.data.byteLength - 1;
-    if (size < left) {
-      left -= size;
-      return [step];
+    const output = outputOf(step);
+    for (const [at, byte] of (output ?? []).entries()) {
+      parser.push(Buffer.of(byte));
+      if (runs && left <= 0) return [stepOf(output!.subarray(0, at + 1)), { close: 1006 }];
     }
-    return [{ data: step.data.subarray(0, 1 + left), binary: true }, { close: 1006 }];
+    return [step];
   };
 }
 
+/** Ends in good order in the place of the shim's word of the exit. */
+const withoutExit: StreamRewrite = (step, index) => {
+  const output = outputOf(step);
+  const at = output?.lastIndexOf('@x ') ?? -1;
+  if (output === undefined || at === -1) return EXEC_FAULTS.endsWithoutExit(1000)(step, index);
+  return [...(at === 0 ? [] : [stepOf(output.subarray(0, at))]), { close: 1000 }];
+};
+
+/** More output, and the exit again, behind the exit: as the shim and as the service say it. */
 const trailing: StreamRewrite = (step) => {
+  const output = outputOf(step);
+  const at = output?.lastIndexOf('@x ') ?? -1;
+  if (output !== undefined && at !== -1) {
+    return [step, stepOf(Buffer.from('@o 0 1\nx')), stepOf(output.subarray(at))];
+  }
   const isExit = 'data' in step && step.binary && step.data[0] === EXIT;
-  return isExit ? [step, { data: Buffer.from([STDOUT, 120]), binary: true }, step] : [step];
+  return isExit ? [step, stepOf(Buffer.from('x')), step] : [step];
+};
+
+/** The command runs to its end, and nothing of it arrives. */
+const lost: StreamRewrite = (step) => {
+  if (outputOf(step) !== undefined) return [];
+  const isExit = 'data' in step && step.binary && step.data[0] === EXIT;
+  return isExit ? [{ close: 1006 }] : [step];
 };
