@@ -19,7 +19,7 @@ export function hostedExec(provider: HostedProvider): Benchmark {
         { rounds: ROUNDS, pairs },
         {
           ours: (adapter, handle) => timed(async () => (await adapter.exec(handle, 'true')).exitCode),
-          byHand: (run, handle) => timed(() => run({ as: 'exec', handle, cmd: 'true', args: [], take })),
+          byHand: (run) => timed(() => run({ as: 'exec', cmd: 'true', args: [], take })),
         },
       );
       return [figureOf(`p50 of ${pairs}, one at a time`, rounds)];

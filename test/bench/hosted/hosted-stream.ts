@@ -36,8 +36,7 @@ export function hostedStream(provider: HostedProvider): Benchmark {
               const running = await adapter.spawn(handle, cmd, args);
               return (await running.forEach(({ data }) => reader.take(data))).exitCode;
             }),
-          byHand: (run, handle) =>
-            timed((reader) => run({ as: 'spawn', handle, cmd, args, take: (data) => reader.take(data) })),
+          byHand: (run) => timed((reader) => run({ as: 'spawn', cmd, args, take: (data) => reader.take(data) })),
         },
       );
       return [figureOf(`${bytes / 2 ** 20} MiB`, rounds)];

@@ -19,12 +19,14 @@ export interface Emulated extends Access {
 export interface CommandByHand {
   /** Whose calls are made: an exec keeps no journal, and nobody can attach to it. */
   readonly as: 'exec' | 'spawn';
-  readonly handle: SandboxHandle;
   readonly cmd: string;
   readonly args: readonly string[];
   /** Called for each piece of output; throws when it is not the right one. */
   readonly take: (data: Uint8Array) => void;
 }
+
+/** Runs a command to its end and gives its exit code. */
+export type RunByHand = (command: CommandByHand) => Promise<number>;
 
 /**
  * One row of the table of hosted providers. The client by hand shares the text of the shim with the adapter and no
@@ -35,6 +37,6 @@ export interface HostedProvider {
   readonly name: string;
   startEmulator(): Promise<Emulated>;
   adapter(access: Access): SandboxAdapter;
-  /** Runs a command to its end and gives its exit code. */
-  byHand(access: Access): (command: CommandByHand) => Promise<number>;
+  /** For one sandbox. What it looks up beforehand the adapter has from creating it, so that it is not measured. */
+  byHand(access: Access, handle: SandboxHandle): Promise<RunByHand>;
 }

@@ -1,7 +1,8 @@
+import { e2b } from './e2b.js';
 import type { HostedProvider } from './provider.js';
 import { sprites } from './sprites.js';
 
-export const PROVIDERS: readonly HostedProvider[] = [sprites];
+export const PROVIDERS: readonly HostedProvider[] = [sprites, e2b];
 
 /** @throws {Error} there is none of that name */
 export function hostedProvider(name: string): HostedProvider {

@@ -4,14 +4,14 @@ import { compare, type Round } from '../alternate.js';
 import type { BenchmarkContext, Figure } from '../benchmark.js';
 import { median } from '../statistics.js';
 import { Emulator } from './emulator.js';
-import type { CommandByHand, HostedProvider } from './provider.js';
+import type { HostedProvider, RunByHand } from './provider.js';
 
 const MOST = 1.1;
 
 /** One measurement of either side, in milliseconds. */
 export interface Sides {
   ours(adapter: SandboxAdapter, handle: SandboxHandle): Promise<number>;
-  byHand(run: (command: CommandByHand) => Promise<number>, handle: SandboxHandle): Promise<number>;
+  byHand(run: RunByHand): Promise<number>;
 }
 
 type Side = keyof Sides;
@@ -31,15 +31,15 @@ export async function sideBySide(
 ): Promise<Round<number>[]> {
   const emulator = await Emulator.start(context, provider);
   const adapter = provider.adapter(emulator.access);
-  const run = provider.byHand(emulator.access);
   const measured: Round<number>[] = [];
   for (let round = 0; round <= rounds; round++) {
     const handle = await adapter.create(`bench-${randomBytes(8).toString('hex')}`);
+    const run = await provider.byHand(emulator.access, handle);
     const took: Record<Side, number[]> = { ours: [], byHand: [] };
     const calls: Record<Side, string[]> = { ours: [], byHand: [] };
     for (let pair = 0; pair < pairs; pair++) {
       for (const side of inTurn(round + pair)) {
-        const measure = () => (side === 'ours' ? sides.ours(adapter, handle) : sides.byHand(run, handle));
+        const measure = () => (side === 'ours' ? sides.ours(adapter, handle) : sides.byHand(run));
         // What one side left is not collected at the cost of the other.
         globalThis.gc?.();
         const watched = await emulator.watch(handle, measure);

@@ -20,18 +20,21 @@ export const sprites: HostedProvider = {
     return { url, key, calls, close: () => emulator.close() };
   },
   adapter: ({ url, key }) => new SpritesAdapter(new SpritesOptions({ baseUrl: url, token: key })),
-  byHand: (access) => (command) => run(access, command),
+  byHand:
+    async (access, { name }) =>
+    (command) =>
+      run(access, name, command),
 };
 
 /** One socket: the shim goes out on stdin, its records come back, and the recorded exit ends it. */
-function run({ url, key }: Access, { as, handle, cmd, args, take }: CommandByHand): Promise<number> {
+function run({ url, key }: Access, name: string, { as, cmd, args, take }: CommandByHand): Promise<number> {
   const nonce = randomBytes(16).toString('hex');
   const tag = `nestjs-sandbox:c:${nonce}`;
   const once = as === 'exec';
-  const program = shimProgram({ nonce, cmd, args, env: [], stdin: false, detachable: false, once });
+  const program = shimProgram({ nonce, cmd, args, env: [], stdin: false, detachable: false, once, acknowledged: true });
   const title = [cmd, ...args].join(' ');
   const words = ['sh', '-c', FROM_STDIN, tag, title.length > 200 ? `${title.slice(0, 200)}…` : title];
-  const target = new URL(`/v1/sprites/${handle.name}/exec`, url.replace('http', 'ws'));
+  const target = new URL(`/v1/sprites/${name}/exec`, url.replace('http', 'ws'));
   target.search = new URLSearchParams([
     ...words.map((word): [string, string] => ['cmd', word]),
     ['tty', 'false'],
