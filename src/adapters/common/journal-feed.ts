@@ -197,6 +197,7 @@ export class JournalFeed {
     const generation = ++this.#generation;
     const isCurrent = (): boolean => this.#generation === generation && this.#mode !== 'ended';
     let isOpen = false;
+    let hasSpoken = false;
     const first = new FirstWord({
       record: (record) => {
         if (isCurrent()) this.#take(record);
@@ -210,6 +211,7 @@ export class JournalFeed {
     // What follows the first word comes in the same turn, so the offsets are taken from it at once.
     const sink: RecordSink = {
       record: (record) => {
+        hasSpoken = true;
         if (record.type === 'word' && record.word === 'f') this.#begin(record.values);
         first.record(record);
       },
@@ -220,7 +222,8 @@ export class JournalFeed {
     const reader = await this.#init.openReader(program, parsed(sink), deadline, from);
     if (!isCurrent()) {
       reader.close();
-      throw closedBeforeExit();
+      // One that came too late says nothing more; one that has said everything already was heard.
+      if (!hasSpoken) throw closedBeforeExit();
     }
     this.#reader = reader;
     try {
