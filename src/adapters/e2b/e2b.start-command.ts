@@ -64,10 +64,11 @@ export function feedOf(machine: E2bMachine, nonce: string, stream: CommandStream
   let last: { readonly nonce: string; readonly process: E2bProcess } | undefined;
   const openReader: OpenReader = async (program, sink, deadline) => {
     const spec = { kind: 'r', nonce: newNonce(), title: 'reads' } as const;
-    // The one before was lost with its stream, and waits for ever to be read.
-    if (last && !last.process.hasEnded) await reap(machine, last.nonce);
+    const before = last;
     const process = await startScript(machine, spec, program, sink, deadline);
     last = { nonce: spec.nonce, process };
+    // The one before was lost with its stream, and waits for ever to be read.
+    if (before && !before.process.hasEnded) void reap(machine, before.nonce);
     return readerOf(machine, spec.nonce, process);
   };
   return new JournalFeed({
