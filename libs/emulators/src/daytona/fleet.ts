@@ -2,14 +2,11 @@ import type { EmulatorRoot } from '../kit/emulator-root.js';
 import { apiFailure, noSuchSandbox } from './api-failure.js';
 import type { CreateRequest } from './create-request.js';
 import { dtoOf, type SandboxDto } from './dto.js';
-import type { PlannedFailure } from './lifecycle.js';
+import type { FailingOperation, PlannedFailure } from './lifecycle.js';
 import { ListIndex } from './list-index.js';
 import type { DaytonaSettings } from './options.js';
 import { Sandbox } from './sandbox.js';
 import { Snapshots } from './snapshots.js';
-
-/** What can be made to fail. */
-export type FailingOperation = 'create' | 'start' | 'stop' | 'snapshot' | 'destroy';
 
 /** All sandboxes of the organization. */
 export class Fleet {

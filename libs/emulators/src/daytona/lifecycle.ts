@@ -32,6 +32,9 @@ export interface Transition {
   readonly act?: () => Promise<void>;
 }
 
+/** What can be made to fail. */
+export type FailingOperation = 'create' | 'start' | 'stop' | 'snapshot' | 'destroy';
+
 /** How a transition is to end instead. */
 export interface PlannedFailure {
   readonly state?: 'error' | 'build_failed';
