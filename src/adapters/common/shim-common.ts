@@ -6,6 +6,7 @@
 //   pid     of the shim, which is the parent of the command
 //   out err what the command wrote, byte by byte
 //   exit    "<code> <bytes of out> <bytes of err> <how>", renamed into place: once it is there, it is whole
+//   end     present once the exit is about to be recorded: what was measured after it is perhaps beyond that
 //   stdin   present where the command has an open stdin
 //   tty     present for a session on a terminal, which has no `out` and no `err`
 //   quiet   whoever makes it tells the shim to print no more output, since another reader took over
@@ -94,7 +95,8 @@ sb_emit() {
     elif [ $((sb_i % 10)) -eq 0 ] && ! sb_alive "$sb_p"; then sb_gone=$((sb_gone + 1))
     fi
     sb_sizes
-    if [ -n "$sb_x" ]; then set -- $sb_x; sb_so=$2 sb_se=$3; fi
+    if [ -n "$sb_x" ]; then set -- $sb_x; sb_so=$2 sb_se=$3
+    elif [ -e "$sb_d/end" ]; then sb_so=$sb_o sb_se=$sb_e; fi
     sb_moved=
     if [ "$sb_w" -ge 0 ] && sb_tell; then sb_i=0; fi
     if sb_piece o out "$sb_o" "$sb_so"; then sb_o=$((sb_o + sb_n)) sb_moved=1; fi

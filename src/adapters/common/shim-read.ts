@@ -12,7 +12,10 @@ if [ -e "$sb_d/tty" ]; then
   fi
   exit 0
 fi
-sb_sizes
+sb_i=0
+while sb_sizes; [ -e "$sb_d/end" ] && [ ! -e "$sb_d/exit" ] && [ "$sb_i" -lt 100 ]; do
+  sb_sleep 0.01; sb_i=$((sb_i + 1))
+done
 if [ -e "$sb_d/exit" ]; then
   read -r sb_x <"$sb_d/exit"
   set -- $sb_x

@@ -126,6 +126,7 @@ if [ -z "$sb_start$sb_tty" ]; then
   [ -z "$sb_ack" ] || sb_unpump
 fi
 [ ! -e "$sb_d/nostart" ] || sb_how=s
+: >"$sb_d/end"
 if [ -n "$sb_tty" ]; then sb_so=0 sb_se=0; else sb_sizes; fi
 [ -n "$sb_so" ] && [ -n "$sb_se" ] &&
   echo "$sb_c $sb_so $sb_se $sb_how" >"$sb_d/exit.tmp" && mv -f "$sb_d/exit.tmp" "$sb_d/exit"

@@ -106,6 +106,11 @@ export function anotherIncarnation(name: string): SandboxError {
   });
 }
 
+/** Of a refusal that leaves open why, and a name that was found to be taken. */
+export function nameTaken(name: string): SandboxError {
+  return new SandboxError('already_exists', { effect: 'none', message: `there is a sprite '${name}' already` });
+}
+
 /** Something was asked for, and nothing says that it was done. */
 export function unconfirmed(what: string, cause?: unknown): SandboxError {
   return new SandboxError('unavailable', {

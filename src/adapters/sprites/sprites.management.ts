@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import type { Deadline } from '../common/deadline.js';
 import type { HttpAnswer } from '../common/http-client.js';
 import { spritePath, type SpritesClient } from './sprites.client.js';
-import { anotherIncarnation, answerError, malformedReply, unconfirmed } from './sprites.errors.js';
+import { anotherIncarnation, answerError, malformedReply, nameTaken, unconfirmed } from './sprites.errors.js';
 import { spriteResource, type SpriteResource } from './sprites.resource.js';
 
 /** How often a deleted sprite is asked for until it is gone. */
@@ -25,10 +25,12 @@ export class SpritesManagement {
         const answer = await this.#post(name, deadline);
         if (answer.ok) return spriteResource(answer.json(), name);
         if (answer.status === 409) return await this.#adopt(name, deadline);
-        throw answerError(answer);
+        const taken = answer.status === 400 ? await this.#look(name, deadline) : undefined;
+        if (taken === undefined) throw answerError(answer);
+        return taken;
       } catch (error) {
         if (!(error instanceof SandboxError) || error.effect !== 'unknown' || deadline.signal.aborted) throw error;
-        const found = await this.find(name, deadline).catch(() => undefined);
+        const found = await this.#look(name, deadline);
         if (found === undefined) throw error;
         return found;
       }
@@ -39,14 +41,20 @@ export class SpritesManagement {
     return sprite;
   }
 
-  /** @returns its id */
+  /**
+   * Sent once. Of an answer without an id it is read right after, by the name.
+   *
+   * @returns its id
+   */
   async createNew(name: string, deadline: Deadline): Promise<string> {
     const answer = await this.#post(name, deadline).catch((error: unknown) => {
       throw error instanceof SandboxError && error.code === 'provider' ? unconfirmed('the creation', error) : error;
     });
     if (answer.status >= 300 && answer.status < 400) throw unconfirmed('the creation', answerError(answer));
+    if (answer.status === 400 && (await this.#look(name, deadline))) throw nameTaken(name);
     if (!answer.ok) throw answerError(answer);
-    const id = spriteResource(answer.json(), name)?.id;
+    const made = spriteResource(answer.json(), name);
+    const id = made && (made.id ?? (await this.#look(name, deadline))?.id);
     if (id === undefined) throw unconfirmed('the creation');
     return id;
   }
@@ -106,6 +114,11 @@ export class SpritesManagement {
       deadline,
       maxBytes: 64 * 1024,
     });
+  }
+
+  /** `undefined`: there is none, or that could not be told. */
+  #look(name: string, deadline: Deadline): Promise<SpriteResource | undefined> {
+    return this.find(name, deadline).catch(() => undefined);
   }
 
   async #adopt(name: string, deadline: Deadline): Promise<SpriteResource> {

@@ -42,7 +42,7 @@ export async function openSprites(alternatives: Partial<SpritesAlternatives> = {
       adapter: client(),
       words: shellWords,
       newName: () => `box-${randomUUID().slice(0, 8)}`,
-      tells: { signals: false, startErrors: true, stderrApart: (alternatives.stderrStream ?? 'own') === 'own' },
+      tells: { signals: false, startErrors: true, stderrApart: true },
       insight: {
         anotherClient: () => Promise.resolve({ adapter: client(), close: () => Promise.resolve() }),
         requestCount: requestCounter(emulator.faults),
