@@ -1,7 +1,7 @@
 /**
  * What a shell is started with to read its program from stdin: lines up to one that equals `$0`, which holds the nonce
- * of the process. So nothing runs before this end is connected, no output is lost of what ends at once, and neither
- * arguments nor variables are in a URL or a list of processes. What follows on stdin is the program's.
+ * of the process. So nothing runs before this end is connected, no output is lost of what ends at once, and no variable
+ * is in a URL or a list of processes, nor an argument beyond the title. What follows on stdin is the program's.
  */
 export const FROM_STDIN = `sb=
 while IFS= read -r sb_l; do
