@@ -79,7 +79,7 @@ export function wordsIn(text: string | undefined): readonly string[] {
 }
 
 /** For any shell: the program is read by `sh`, from its stdin, to the end before any of it runs. */
-function enclosed(program: string): string {
+export function enclosed(program: string): string {
   const end = `end_${newNonce()}`;
   return [
     `exec sh -c 'eval "$(cat)"' nestjs-sandbox <<${quote(end)}`,
@@ -92,7 +92,7 @@ function enclosed(program: string): string {
 }
 
 /** What a program printed, if that is whole. What a shell says on its own before is not the program's. */
-function between(result: string): string {
+export function between(result: string): string {
   const lines = result.trimEnd().split('\n');
   const begin = lines.indexOf(BEGIN);
   if (begin === -1 || lines.at(-1) !== END) {

@@ -73,7 +73,7 @@ function deliver(feed: JournalFeed, text: string): void {
   const { lines, last } = journalLines(text, false);
   const parser = new JournalParser((record) => feed.live.record(record));
   parser.push(new RecordLines().push(Buffer.from(lines.map((line) => `${line}\n`).join(''))));
-  if (last === '' || last === '@p') feed.live.closed(closedBeforeExit());
+  if (!/^@[xl](?: |$)/.test(last)) feed.live.closed(closedBeforeExit());
 }
 
 /** The shim begins at the home directory, wherever that lies. */

@@ -4,7 +4,7 @@ import type { HttpAnswer, HttpClient, HttpRequest } from '../common/http-client.
 import { asObject } from '../common/json.js';
 import { sandboxPath, type DaytonaClient } from './daytona.client.js';
 import { apiError, isGatewayFailure, malformedReply, neverArrived, toolboxError } from './daytona.errors.js';
-import { settledSandbox } from './daytona.find.js';
+import { getSandbox, settledSandbox } from './daytona.find.js';
 import type { SandboxResource } from './daytona.resource.js';
 
 /** The newest are remembered. */
@@ -54,7 +54,7 @@ export class Toolboxes {
     const sandbox = await settledSandbox(this.#client, handle, deadline, { wake });
     if (sandbox.phase !== 'running') return undefined;
     const http = this.#client.toolbox(`${await this.#url(sandbox, deadline)}/${sandbox.id}`);
-    const toolbox = { id: sandbox.id, http, home: await this.#home(http, deadline) };
+    const toolbox = { id: sandbox.id, http, home: await this.#home(handle, sandbox.id, http, deadline) };
     this.#remember(handle, toolbox);
     return toolbox;
   }
@@ -120,10 +120,15 @@ export class Toolboxes {
   }
 
   /** Also waits until the daemon of a sandbox that was started answers. */
-  #home(http: HttpClient, deadline: Deadline): Promise<string> {
+  #home(handle: SandboxHandle, id: string, http: HttpClient, deadline: Deadline): Promise<string> {
     const ask = async (): Promise<string> => {
       const answer = await http.request({ method: 'GET', path: '/user-home-dir', deadline });
-      if (!answer.ok) throw neverArrived(answer) && answer.status !== 401 ? notUp(answer) : toolboxError(answer);
+      if (!answer.ok) {
+        if (!neverArrived(answer)) throw toolboxError(answer);
+        // It may have been deleted since; a 401 is that as well.
+        const { phase } = await getSandbox(this.#client, { ...handle, instanceId: id }, deadline);
+        throw answer.status === 401 && phase === 'running' ? toolboxError(answer) : notUp(answer);
+      }
       const dir = asObject(answer.json())?.['dir'];
       if (typeof dir !== 'string' || !dir.startsWith('/')) throw malformedReply('the home directory');
       return dir;

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { shellWords, type ConformanceSubject } from '#libs/conformance';
+import { DaytonaAdapter } from '../../../src/adapters/daytona/index.js';
 import { E2bAdapter } from '../../../src/adapters/e2b/index.js';
 import { SpritesAdapter } from '../../../src/adapters/sprites/index.js';
 import type { SandboxAdapter } from '#libs/contract';
@@ -15,6 +16,7 @@ export interface LiveService {
 export const LIVE_SERVICES: Readonly<Record<string, LiveService>> = {
   sprites: { variable: 'SPRITES_TOKEN', adapter: () => new SpritesAdapter() },
   e2b: { variable: 'E2B_API_KEY', adapter: () => new E2bAdapter() },
+  daytona: { variable: 'DAYTONA_API_KEY', adapter: () => new DaytonaAdapter() },
 };
 
 /** The suite's subject over a real service: slower, and with less to transfer, since it is billed. */
