@@ -10,17 +10,17 @@ export interface ExpectedError {
   readonly effect?: SandboxEffect | readonly SandboxEffect[];
 }
 
-/** @throws {Mismatch} unless both are deeply the same */
+/** That both are deeply the same. @throws {Mismatch} */
 export function expectEqual(what: string, observed: unknown, expected: unknown): void {
   if (!isDeepStrictEqual(observed, expected)) throw new Mismatch(what, describe(expected), describe(observed));
 }
 
-/** @throws {Mismatch} unless it holds; `observed` tells what was seen instead */
+/** That it holds; `observed` is what was seen. @throws {Mismatch} */
 export function expectThat(what: string, holds: boolean, expected: string, observed: unknown): asserts holds {
   if (!holds) throw new Mismatch(what, expected, describe(observed));
 }
 
-/** @throws {Mismatch} with the place of the first byte that differs */
+/** That both hold the same bytes. @throws {Mismatch} with the place of the first that differs */
 export function expectBytes(what: string, observed: Uint8Array, expected: Uint8Array | string): void {
   const wanted = Buffer.from(expected);
   const seen = Buffer.from(observed.buffer, observed.byteOffset, observed.byteLength);

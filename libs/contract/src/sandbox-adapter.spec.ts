@@ -23,6 +23,7 @@ import type {
 } from './operations.js';
 import { SandboxAdapter } from './sandbox-adapter.js';
 import { SandboxError } from './sandbox-error.js';
+import { DEFAULT_TRAITS } from './traits.js';
 
 /** Has only what an adapter must have, and records what reaches it. */
 class PlainAdapter extends SandboxAdapter {
@@ -491,6 +492,18 @@ describe('requests', () => {
     adapter.able = new Set();
     expect(await failureOf(call(adapter))).toMatchObject({ code: 'invalid', detail: 'argument', effect: 'none' });
     expect(adapter.calls).toEqual([]);
+  });
+});
+
+describe('traits', () => {
+  test('are the default ones of an adapter that declares none', () => {
+    expect(new PlainAdapter().traits).toBe(DEFAULT_TRAITS);
+    expect(DEFAULT_TRAITS).toEqual({
+      sessionsOnSuspend: 'either',
+      parks: 'on_request',
+      atomicWrites: true,
+      listing: 'account',
+    });
   });
 });
 

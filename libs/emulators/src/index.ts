@@ -1,4 +1,4 @@
-export { choices, eachAlternative, type Alternative, type AlternativeTable, type Choices } from './kit/alternatives.js';
+export { eachAlternative, type Alternative, type AlternativeTable, type Choices } from './kit/alternatives.js';
 export { redirectTo, type Answer } from './kit/answer.js';
 export type { Call, CallMatch } from './kit/call.js';
 export type { CallLog } from './kit/call-log.js';

@@ -63,4 +63,5 @@ export const DAYTONA_ALTERNATIVES = {
   range: [true, false],
 } as const satisfies AlternativeTable;
 
+/** One value for each switch of {@link DAYTONA_ALTERNATIVES}. */
 export type DaytonaAlternatives = Choices<typeof DAYTONA_ALTERNATIVES>;

@@ -58,4 +58,5 @@ export const E2B_ALTERNATIVES = {
   downloadGzip: [true, false],
 } as const satisfies AlternativeTable;
 
+/** One value for each switch of {@link E2B_ALTERNATIVES}. */
 export type E2bAlternatives = Choices<typeof E2B_ALTERNATIVES>;

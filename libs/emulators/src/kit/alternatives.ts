@@ -4,6 +4,7 @@ export type AlternativeTable = Readonly<Record<string, readonly [unknown, unknow
 /** One value for each switch. */
 export type Choices<T extends AlternativeTable> = { readonly [K in keyof T]: T[K][number] };
 
+/** One value of one switch. */
 export interface Alternative<T extends AlternativeTable> {
   readonly name: keyof T & string;
   readonly value: T[keyof T][number];

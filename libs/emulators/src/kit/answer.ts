@@ -34,7 +34,7 @@ export function render(answer: Answer): RenderedAnswer {
   return { status: answer.status, headers, body: Buffer.from(text) };
 }
 
-/** @param location where to; relative or absolute */
+/** Sends elsewhere. @param location relative or absolute */
 export function redirectTo(location: string, status = 302): Answer {
   return { status, headers: { location } };
 }

@@ -37,6 +37,7 @@ export interface FaultEffect {
   readonly deaf?: boolean;
 }
 
+/** What goes wrong, and with which requests. */
 export interface Fault extends CallMatch, FaultEffect {
   /** The first matching request that it hits, counted from 1. @default 1 */
   readonly nth?: number;
@@ -44,6 +45,7 @@ export interface Fault extends CallMatch, FaultEffect {
   readonly times?: number;
 }
 
+/** A fault that is switched on. */
 export interface InstalledFault {
   /** Requests it has hit so far. */
   readonly hits: number;

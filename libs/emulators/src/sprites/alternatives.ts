@@ -79,4 +79,5 @@ export const SPRITES_ALTERNATIVES = {
   restoreBackup: [false, true],
 } as const satisfies AlternativeTable;
 
+/** One value for each switch of {@link SPRITES_ALTERNATIVES}. */
 export type SpritesAlternatives = Choices<typeof SPRITES_ALTERNATIVES>;

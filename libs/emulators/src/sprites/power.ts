@@ -3,6 +3,7 @@ import type { Timers } from '../kit/timers.js';
 import { pause } from '../kit/pause.js';
 import type { SpritesSettings } from './options.js';
 
+/** `warm` is frozen, `cold` has lost its processes; the disk survives both. */
 export type SpriteStatus = 'cold' | 'warm' | 'running';
 
 /** What the machine of a sprite asks of the rest. */

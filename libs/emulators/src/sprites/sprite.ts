@@ -15,6 +15,7 @@ export interface UrlSettings {
   readonly private_access?: string;
 }
 
+/** One rule of a network policy, as the API has it. */
 export interface PolicyRule {
   readonly domain?: string;
   readonly action?: string;
