@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { SandboxError, type CallOptions } from '#libs/contract';
 import { Deadline } from '../common/deadline.js';
 import { sessionLost } from '../common/journal-errors.js';
@@ -19,6 +20,8 @@ import { uploadStaged } from './daytona.upload.js';
 /** What is larger goes by a request of its own, as bytes: a line of a FIFO is whole up to 4 KiB, in four times as many. */
 const INLINE_BYTES = 900;
 const ANSWER_MS = 20_000;
+/** How long after a write the end of its session may be heard of. */
+const ENDING_MS = 3_000;
 
 /** The stdin of a session, which whoever owns it writes to. Resolves when the pipe of the process took the bytes. */
 export class JournalStdin {
@@ -33,7 +36,7 @@ export class JournalStdin {
   }
 
   write(data: Uint8Array, options: CallOptions = {}): Promise<void> {
-    return this.#stream.during(this.#write(data, options));
+    return this.#stream.during(this.#write(data, options)).catch((error: unknown) => this.#lost(error));
   }
 
   async closeStdin({ signal }: CallOptions = {}): Promise<void> {
@@ -58,6 +61,19 @@ export class JournalStdin {
     const waiting = awaitProgram(this.#target, token, HOLD_SECONDS);
     while (word === 'w') word = await this.#ask({ program: waiting, seconds: HOLD_SECONDS, again: true }, signal);
     check(word);
+  }
+
+  /** What ended the session ends its output too, which says so a little later, in its own words. */
+  async #lost(failure: unknown): Promise<never> {
+    const isGone =
+      failure instanceof SandboxError && (failure.code === 'not_found' || failure.detail === 'session_lost');
+    if (isGone) {
+      const ended = this.#stream.exit.catch(() => {});
+      await Promise.race([ended, delay(ENDING_MS, undefined, { ref: false })]);
+      // By now a write that the end of the command answers was answered.
+      await delay(0);
+    }
+    throw failure;
   }
 
   async #data(bytes: Uint8Array, token: string, signal: AbortSignal | undefined): Promise<StdinData> {
