@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { shellWords } from '#libs/conformance';
 import {
   EXEC_FAULTS,
+  SPRITES_ALTERNATIVES,
   SpritesEmulator,
   type CallMatch,
   type SpritesAlternatives,
@@ -23,7 +24,7 @@ const EXIT = 3;
 const PROCESS: CallMatch = { path: /\/exec(?:\/|$)/, upgrade: true };
 
 /** The adapter for Fly Sprites over the emulator, whose pages hold two names. */
-export async function openSprites(alternatives: Partial<SpritesAlternatives> = {}): Promise<Target> {
+export async function openSprites(alternatives: Partial<SpritesAlternatives> = {}, name = 'sprites'): Promise<Target> {
   const options: Partial<SpritesEmulatorOptions> = { pageSize: 2, alternatives };
   const emulator = await SpritesEmulator.start(options);
   const proxy = await TcpProxy.listen(Number(new URL(emulator.url).port));
@@ -38,7 +39,7 @@ export async function openSprites(alternatives: Partial<SpritesAlternatives> = {
     );
   return {
     subject: {
-      name: 'sprites',
+      name: subjectName,
       adapter: client(),
       words: shellWords,
       newName: () => `box-${randomUUID().slice(0, 8)}`,
@@ -83,6 +84,12 @@ export async function openSprites(alternatives: Partial<SpritesAlternatives> = {
       await emulator.close();
     },
   };
+}
+
+/** As {@link openSprites}, with the second value of every alternative: none of them excludes another. */
+export function openOtherSprites(): Promise<Target> {
+  const second = Object.entries(SPRITES_ALTERNATIVES).map(([name, [, value]]) => [name, value] as const);
+  return openSprites(Object.fromEntries(second) as Partial<SpritesAlternatives>, 'sprites_other');
 }
 
 /** What the rules of a sprite let it reach. */

@@ -3,7 +3,7 @@ import { openE2b } from './e2b.js';
 import { openFakeDaemon } from './fake-daemon.js';
 import { openFake } from './fake.js';
 import { openRunner } from './runner.js';
-import { openSprites } from './sprites.js';
+import { openOtherSprites, openSprites } from './sprites.js';
 import type { OpenTarget } from './target.js';
 
 /** Everything that the suite is run on here, by the name of the target. */
@@ -12,6 +12,7 @@ export const TARGETS: Readonly<Record<string, OpenTarget>> = {
   fake_daemon: () => openFakeDaemon(),
   runner: openRunner,
   sprites: () => openSprites(),
+  sprites_other: openOtherSprites,
   e2b: () => openE2b(),
   daytona: () => openDaytona(),
 };
