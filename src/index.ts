@@ -36,6 +36,7 @@ export type {
   SandboxHandle,
   SandboxInfo,
   SandboxSession,
+  SandboxTraits,
   SpawnOptions,
   StreamOffsets,
   TerminalSize,

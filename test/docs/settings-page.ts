@@ -9,7 +9,7 @@ export function settingsPage(): string {
 ## Of the modules
 
 Each is an option of \`forRoot\` (of an adapter: of its options class, \`new SpritesOptions({ … })\`), a member of what the \`useFactory\` of \`forRootAsync\` gives, and a variable of the
-environment, which is read through \`@nestjs/config\`. An option beats the environment, that beats the default;
+environment, which the modules read through \`@nestjs/config\` and the adapters directly. An option beats the environment, that beats the default;
 \`undefined\`, \`null\` and \`''\` count as unset. A wrong value keeps the application from starting, with one message that
 names every setting at fault. Times are in milliseconds.
 
