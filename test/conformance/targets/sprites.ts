@@ -24,7 +24,10 @@ const EXIT = 3;
 const PROCESS: CallMatch = { path: /\/exec(?:\/|$)/, upgrade: true };
 
 /** The adapter for Fly Sprites over the emulator, whose pages hold two names. */
-export async function openSprites(alternatives: Partial<SpritesAlternatives> = {}, name = 'sprites'): Promise<Target> {
+export async function openSprites(
+  alternatives: Partial<SpritesAlternatives> = {},
+  subject = 'sprites',
+): Promise<Target> {
   const options: Partial<SpritesEmulatorOptions> = { pageSize: 2, alternatives };
   const emulator = await SpritesEmulator.start(options);
   const proxy = await TcpProxy.listen(Number(new URL(emulator.url).port));
@@ -39,7 +42,7 @@ export async function openSprites(alternatives: Partial<SpritesAlternatives> = {
     );
   return {
     subject: {
-      name: subjectName,
+      name: subject,
       adapter: client(),
       words: shellWords,
       newName: () => `box-${randomUUID().slice(0, 8)}`,
