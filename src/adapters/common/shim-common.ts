@@ -49,7 +49,7 @@ else sb_text() { od -An -v -tx1; }; fi
  * Negative: as much as there is. A session whose shim is gone gets 2 s in which whoever killed it may write the exit.
  * With credits, whenever the pump of stdin took more, `i` says how much in all, also while credit is waited for.
  * `sb_lock` keeps the pump, which says so itself to whoever started it, from speaking in the middle of a piece.
- * With `sb_hold` it ends paused once it has printed all that there was, or after so many seconds.
+ * With `sb_hold` it ends paused soon after it has printed all that there was, or after so many seconds.
  *
  * @param encode what the bytes of a piece go through
  */
@@ -82,7 +82,8 @@ sb_piece() {
 }
 sb_over() {
   [ -n "$sb_hold" ] || return 1
-  [ -z "$sb_any" ] && [ "$sb_hold" -gt 0 ] || return 0
+  [ "$sb_hold" -gt 0 ] || return 0
+  if [ -n "$sb_any" ]; then [ "$sb_i" -ge 4 ]; return; fi
   [ $((sb_i % 10)) -eq 9 ] && [ "$(date +%s)" -ge "$sb_until" ]
 }
 sb_emit() {

@@ -23,7 +23,7 @@ export interface StartSpec {
 }
 
 /** What one call to a reader may give, in pieces of up to 1 MiB. */
-export const PIECES = 2;
+export const PIECES = 4;
 
 /**
  * Feeds the command's stdin, which is the FIFO `i`, with what is told on `c`, one line each: `p <token> <format>` bytes
