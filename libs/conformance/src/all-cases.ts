@@ -1,16 +1,21 @@
 import { attachAtOnceCases } from './cases/attach-at-once.js';
 import { attachOffsetCases } from './cases/attach-offsets.js';
 import { attachCases } from './cases/attach.js';
+import { boundaryCases } from './cases/boundaries.js';
 import { capabilityCases } from './cases/capabilities.js';
 import { execArgumentCases } from './cases/exec-arguments.js';
 import { execStdinCases } from './cases/exec-stdin.js';
 import { execCases } from './cases/exec.js';
 import { readFileCases, writeFileCases } from './cases/files.js';
 import { handleCases } from './cases/handles.js';
+import { incarnationCases } from './cases/incarnations.js';
 import { lifecycleCases } from './cases/lifecycle.js';
 import { limitCases } from './cases/limits.js';
+import { otherClientCases } from './cases/other-clients.js';
+import { ownershipCases } from './cases/ownership.js';
 import { processCases } from './cases/processes.js';
 import { checkpointCases, policyCases, publicUrlCases } from './cases/provider.js';
+import { remnantCases } from './cases/remnants.js';
 import { heldStdinCases } from './cases/stdin-held.js';
 import { stdinCases } from './cases/stdin.js';
 import { streamingFlowCases } from './cases/streaming-flow.js';
@@ -57,4 +62,9 @@ export const ALL_CASES: readonly ConformanceCase[] = Object.freeze([
   ...outputFaultCases,
   ...callFaultCases,
   ...stallCases,
+  ...incarnationCases,
+  ...otherClientCases,
+  ...boundaryCases,
+  ...ownershipCases,
+  ...remnantCases,
 ]);

@@ -54,6 +54,8 @@ export interface SubjectFaults {
   lateFrames?(): Heal | Promise<Heal>;
   /** The provider refuses the next call of `operation` with a passing failure, before it does anything. */
   failBefore?(operation: SandboxOperation): Heal | Promise<Heal>;
+  /** As `failBefore`: calls come too often, and the provider says after how many milliseconds to try again. */
+  limitRate?(operation: SandboxOperation, retryAfterMs: number): Heal | Promise<Heal>;
   /** The provider carries out the next call of `operation`, and its answer is lost. */
   failAfter?(operation: SandboxOperation): Heal | Promise<Heal>;
   /** Of the next listing of all names, a part cannot be had. */

@@ -1,15 +1,20 @@
+import { boundaryMutants } from './boundaries.js';
 import { capabilityMutants } from './capabilities.js';
 import { execMutants } from './exec.js';
 import { callFaultMutants } from './faults.js';
 import { fileMutants } from './files.js';
 import { identityMutants } from './identity.js';
+import { incarnationMutants } from './incarnations.js';
 import { lifecycleMutants } from './lifecycle.js';
 import { limitMutants } from './limits.js';
+import { memoryMutants } from './memories.js';
 import type { Mutant } from './mutant.js';
 import { outputMutants } from './output.js';
+import { ownershipMutants } from './ownership.js';
 import { processMutants } from './processes.js';
 import { checkpointMutants, policyMutants, publicUrlMutants } from './provider.js';
 import { readerMutants } from './readers.js';
+import { remnantMutants } from './remnants.js';
 import { replayMutants } from './replay.js';
 import { sessionMutants } from './sessions.js';
 import { stdinMutants } from './stdin.js';
@@ -20,6 +25,8 @@ import { wireMutants } from './wire.js';
 /** Every mutant of the suite. */
 export const ALL_MUTANTS: readonly Mutant[] = [
   ...identityMutants,
+  ...incarnationMutants,
+  ...memoryMutants,
   ...capabilityMutants,
   ...lifecycleMutants,
   ...execMutants,
@@ -38,4 +45,7 @@ export const ALL_MUTANTS: readonly Mutant[] = [
   ...terminalMutants,
   ...callFaultMutants,
   ...wireMutants,
+  ...boundaryMutants,
+  ...ownershipMutants,
+  ...remnantMutants,
 ];

@@ -77,7 +77,43 @@ export const callFaultMutants: readonly Mutant[] = [
         }),
       ),
   },
+  {
+    name: 'aborted and carried out',
+    defect: 'A call that is aborted on its way claims to have done nothing, and is carried out.',
+    caughtBy: ['FLT-055'],
+    make: () => fake(withCalls(givingUp)),
+  },
+  {
+    name: 'no word of when',
+    defect: 'The error of calls that come too often does not say when to try again.',
+    caughtBy: ['FLT-038'],
+    make: () =>
+      fake(
+        withCalls(async ({ run }) => {
+          try {
+            return await run();
+          } catch (error) {
+            if (!(error instanceof SandboxError) || error.code !== 'rate_limited') throw error;
+            const { code, effect } = error;
+            throw new SandboxError(code, { effect });
+          }
+        }),
+      ),
+  },
 ];
+
+/** Makes the call without its signal, and stops waiting for it when that fires. */
+function givingUp({ args, run }: Call): unknown {
+  const { signal, ...options } = (args.at(-1) ?? {}) as CallOptions;
+  if (!(signal instanceof AbortSignal)) return run();
+  const result = run([...args.slice(0, -1), options]);
+  result.catch(() => {});
+  const aborted = new Promise<never>((_, reject) => {
+    const give = (): void => reject(new SandboxError('aborted', { effect: 'none', cause: signal.reason }));
+    signal.addEventListener('abort', give, { once: true });
+  });
+  return Promise.race([result, aborted]);
+}
 
 /** What becomes of calls that failed in passing. */
 function withFailures(change: (call: Call, error: SandboxError) => unknown): ReturnType<typeof withCalls> {

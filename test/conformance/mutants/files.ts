@@ -200,6 +200,34 @@ export const fileMutants: readonly Mutant[] = [
         },
       ),
   },
+  {
+    name: 'a failing content without a cause',
+    defect: 'The error of content that fails to come is not told.',
+    caughtBy: ['FIL-017'],
+    make: () =>
+      fake(
+        class extends TargetFake {
+          protected override doWriteFile(handle: SandboxHandle, request: WriteFileRequest): Promise<void> {
+            return super.doWriteFile(handle, request).catch((error: SandboxError) => {
+              throw error.with({ cause: undefined });
+            });
+          }
+        },
+      ),
+  },
+  {
+    name: 'another place inside',
+    defect: 'hostPath gives a path that no process has.',
+    caughtBy: ['FIL-018'],
+    make: () =>
+      fake(
+        class extends TargetFake {
+          protected override async doHostPath(...given: Parameters<TargetFake['doHostPath']>): Promise<string> {
+            return `/outside/${await super.doHostPath(...given)}`;
+          }
+        },
+      ),
+  },
 ];
 
 function withWrites(change: (request: WriteFileRequest) => WriteFileRequest): FakeKind {

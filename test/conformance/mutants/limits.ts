@@ -1,4 +1,5 @@
 import {
+  ByteCollector,
   SandboxError,
   collectBytes,
   execResult,
@@ -263,4 +264,49 @@ export const limitMutants: readonly Mutant[] = [
       );
     },
   },
+  {
+    name: 'stopped at the limit, it says',
+    defect: 'At its limit of output a command is said to be stopped, and runs on.',
+    caughtBy: ['LIM-017'],
+    make: () =>
+      fake(
+        class extends TargetFake {
+          protected override async doExec(handle: SandboxHandle, request: ExecRequest): Promise<ExecResult> {
+            const { cmd, args, env, maxOutputBytes } = request;
+            const command = await super.doSpawn(handle, { cmd, args, env, stdin: false, detachable: true });
+            const output = new ByteCollector(maxOutputBytes);
+            const exit = await command.forEach(({ data }) => {
+              if (output.length + data.byteLength > maxOutputBytes) throw beyondLimit();
+              output.append(data);
+            });
+            return execResult({ ...exit, output: output.bytes() });
+          }
+        },
+      ),
+  },
+  {
+    name: 'stopped by the abort, it says',
+    defect: 'A command whose exec is aborted is said to be stopped, and runs on.',
+    caughtBy: ['LIM-017'],
+    make: () =>
+      fake(
+        class extends TargetFake {
+          protected override doExec(handle: SandboxHandle, request: ExecRequest): Promise<ExecResult> {
+            const { signal, ...unheard } = request;
+            const result = super.doExec(handle, unheard);
+            result.catch(() => {});
+            if (signal === undefined) return result;
+            const aborted = new Promise<never>((_, reject) => {
+              const give = (): void => reject(new SandboxError('aborted', { effect: 'done', cause: signal.reason }));
+              signal.addEventListener('abort', give, { once: true });
+            });
+            return Promise.race([result, aborted]);
+          }
+        },
+      ),
+  },
 ];
+
+function beyondLimit(): SandboxError {
+  return new SandboxError('truncated', { detail: 'output_limit', effect: 'done' });
+}

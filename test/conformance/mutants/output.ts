@@ -181,6 +181,30 @@ export const outputMutants: readonly Mutant[] = [
     caughtByHanging: ['STR-015'],
     make: () => fake(OneWindow),
   },
+  {
+    name: 'codes of a signed byte',
+    defect: 'An exit code above 127 is told as a negative one.',
+    caughtBy: ['STR-030', 'EXE-006'],
+    make: () =>
+      fake(
+        withFrames((item, pass) => {
+          const isAbove = item.type === 'exit' && item.signal === undefined && item.exitCode > 127;
+          pass(isAbove ? { ...item, exitCode: item.exitCode - 256 } : item);
+        }),
+      ),
+  },
+  {
+    name: 'outputs swapped',
+    defect: 'Of two commands that are started in one turn each gets the output of the other.',
+    caughtBy: ['STR-031', 'EXE-014'],
+    make: () => fake(Swapping),
+  },
+  {
+    name: 'stderr without a limit',
+    defect: 'What comes on stderr counts as taken when it comes.',
+    caughtBy: ['STR-032'],
+    make: () => fake(StderrTaken),
+  },
 ];
 
 /** Cuts the last byte off the frames of which `isCut` says so, by their number, and has the offsets close up. */
@@ -199,6 +223,45 @@ function losing(isCut: (item: Item, n: number) => boolean): (sink: SessionSink) 
       error: (error) => sink.error(error),
     };
   };
+}
+
+/** Gives the outputs of two commands that are started in one turn to each other. */
+class Swapping extends TargetFake {
+  #waiting: { to: SessionSink } | undefined;
+
+  protected override sink(sink: SessionSink): SessionSink {
+    const way = { to: super.sink(sink) };
+    const other = this.#waiting;
+    if (other !== undefined) [way.to, other.to] = [other.to, way.to];
+    this.#waiting = other === undefined ? way : undefined;
+    setImmediate(() => {
+      if (this.#waiting === way) this.#waiting = undefined;
+    });
+    return { frame: (item) => way.to.frame(item), error: (error) => way.to.error(error) };
+  }
+}
+
+/** Takes stderr at once, in the place of its reader. */
+class StderrTaken extends TargetFake {
+  #taken: { bytes?: (bytes: number) => void } = {};
+
+  protected override sink(sink: SessionSink): SessionSink {
+    const taken: { bytes?: (bytes: number) => void } = {};
+    this.#taken = taken;
+    return super.sink({
+      frame(item) {
+        sink.frame(item);
+        if (item.type === 'stderr') taken.bytes?.(item.data.byteLength);
+      },
+      error: (error) => sink.error(error),
+    });
+  }
+
+  /** The way back of the command whose output was the last to get its way here. */
+  protected override channel(channel: CommandChannel): CommandChannel {
+    this.#taken.bytes = channel.taken.bind(channel);
+    return super.channel(channel);
+  }
 }
 
 /** Delivers to one reader at a time: to the next when all that was delivered has been taken. */

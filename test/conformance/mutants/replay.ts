@@ -110,8 +110,8 @@ export const replayMutants: readonly Mutant[] = [
   },
   {
     name: 'signals not replayed',
-    defect: 'The exit of an ended session is replayed without its signal.',
-    caughtBy: ['ATT-004'],
+    defect: 'The exit of an ended session is replayed as a code alone, without its signal or start error.',
+    caughtBy: ['ATT-004', 'ATT-011'],
     make: () =>
       fake(
         class extends TargetFake {

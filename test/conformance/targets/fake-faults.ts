@@ -22,6 +22,8 @@ export function fakeFaults(fake: FaultyFake): SubjectFaults {
     repeatFrames: () => fake.spoilNext(repeatFrames),
     lateFrames: () => fake.spoilNext(lateFrames),
     failBefore: (operation) => fake.failNext(operation as FaultyOperation, refused),
+    limitRate: (operation, retryAfterMs) =>
+      fake.failNext(operation as FaultyOperation, new SandboxError('rate_limited', { retryAfterMs })),
     failAfter: (operation) => fake.failNext(operation as FaultyOperation, lost, { when: 'after' }),
     failPage: () => fake.failNext('listAllNames', refused),
     stall: () => fake.stall(),

@@ -1,7 +1,7 @@
 import type { Heal, SubjectFaults } from '#libs/conformance';
 import type { SandboxOperation } from '#libs/contract';
 import type { TcpProxy } from '../../support/tcp-proxy.js';
-import type { CallMatch, Faults, InstalledFault, StreamRewrite } from '#libs/emulators';
+import type { Answer, CallMatch, Faults, InstalledFault, StreamRewrite } from '#libs/emulators';
 
 /** How a provider's service can be broken. */
 export interface HostedFaultOptions {
@@ -37,6 +37,8 @@ export function hostedFaults(options: HostedFaultOptions): SubjectFaults {
     closeBeforeExit: () => healed(faults.add({ ...output, rewrite: options.withoutExit() })),
     lateFrames: () => healed(faults.add({ ...output, rewrite: options.trailing() })),
     failBefore: (operation) => healed(faults.add({ ...requestOf(operation), answer: OVERLOADED })),
+    limitRate: (operation, retryAfterMs) =>
+      healed(faults.add({ ...requestOf(operation), answer: tooMany(retryAfterMs) })),
     failAfter: (operation) => {
       const rewrite = options.lost?.[operation]?.();
       const loss = rewrite ? { rewrite } : ({ reset: true, effect: 'applied' } as const);
@@ -59,6 +61,10 @@ export function requestCounter(faults: Faults): () => number {
 }
 
 const OVERLOADED = { status: 503, json: { error: 'overloaded' } } as const;
+
+function tooMany(retryAfterMs: number): Answer {
+  return { status: 429, headers: { 'retry-after': String(retryAfterMs / 1000) }, json: { error: 'too many requests' } };
+}
 
 function healed(fault: InstalledFault): Heal {
   return () => fault.remove();

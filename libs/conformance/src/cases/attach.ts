@@ -202,4 +202,18 @@ export const attachCases: readonly ConformanceCase[] = [
       expectBytes('the output', reading.stdout, 'still the owner');
     },
   },
+  {
+    id: 'ATT-011',
+    title: 'replays the end of a session whose program did not start as it was',
+    level: 'MUST',
+    promise: 'replay',
+    needs: ['attach'],
+    async run(t) {
+      const handle = await t.sandbox();
+      const { reading, id } = await startSession(t, handle, t.words.missing());
+      const exit = await reading.exit();
+      expectEqual('exit code', exit.exitCode, 127);
+      expectEqual('the exit again', await t.read(await t.attach(handle, id)).exit(), exit);
+    },
+  },
 ];

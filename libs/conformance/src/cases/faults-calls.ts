@@ -12,6 +12,9 @@ const LOST = { code: 'unavailable', effect: ['unknown', 'done'] } as const;
 /** The same of a call that only reads. */
 const UNREAD = { code: ['unavailable', 'rate_limited'], effect: 'none' } as const;
 
+/** Longer than any adapter waits by itself. */
+const RETRY_AFTER_MS = 1_800_000;
+
 /** Whether the provider has a sandbox of that name. @throws when it cannot tell */
 async function isThere(t: CaseContext, handle: SandboxHandle): Promise<boolean> {
   try {
@@ -337,6 +340,25 @@ export const callFaultCases: readonly ConformanceCase[] = [
       expectThat('the outcome', typeof done === 'boolean', 'one or the other', done);
       await t.adapter.resume(handle);
       expectEqual('exit code of an exec', (await t.exec(handle, t.words.print({ exitCode: 3 }))).exitCode, 3);
+    },
+  },
+  {
+    id: 'FLT-038',
+    title: 'says of a call that came too often when to try again, and has done nothing',
+    level: 'MUST',
+    promise: 'errors',
+    needs: ['fault:limitRate'],
+    async run(t) {
+      const handle = await t.sandbox();
+      const missing = t.adapter.buildHandle(t.newName());
+      const calls = { get: () => t.adapter.get(handle), create: () => t.adapter.create(missing.name) };
+      for (const [operation, call] of Object.entries(calls) as [keyof typeof calls, () => Promise<unknown>][]) {
+        const heal = await t.inject('limitRate', operation, RETRY_AFTER_MS);
+        const error = await expectRejection(operation, call(), { code: 'rate_limited', effect: 'none' });
+        expectEqual(`retryAfterMs of ${operation}`, error.retryAfterMs, RETRY_AFTER_MS);
+        await heal();
+      }
+      expectEqual('there', await isThere(t, missing), false);
     },
   },
 ];

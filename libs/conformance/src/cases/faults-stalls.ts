@@ -1,9 +1,16 @@
 import type { ConformanceCase } from '../conformance-case.js';
+import { exists } from '../errands.js';
 import { expectBytes, expectEqual, expectError, expectRejection, expectThat } from '../expect.js';
 import { say, startPuppet } from '../session.js';
 
 /** What an exec may take beyond its deadline until it has rejected, and a second for the way there and back. */
 const STOP_MS = 5_000 + 1_000;
+
+/** A call that acts, and the way to see whether it has. */
+interface Act {
+  readonly call: (signal: AbortSignal) => Promise<unknown>;
+  readonly isDone: () => Promise<boolean>;
+}
 
 export const stallCases: readonly ConformanceCase[] = [
   {
@@ -128,6 +135,48 @@ export const stallCases: readonly ConformanceCase[] = [
       await heal();
       expectEqual('exit', await reading.exit(), { exitCode: 0 });
       expectBytes('the output', reading.stdout, 'before and after');
+    },
+  },
+  {
+    id: 'FLT-055',
+    title: 'has done nothing of an aborted call of which it says so, also when the other end answers again',
+    level: 'MUST',
+    promise: 'deadlines',
+    needs: ['fault:stall'],
+    async run(t) {
+      const handle = await t.sandbox();
+      const name = t.newName();
+      const touch = (path: string) => t.words.touch(path);
+      const heal = await t.inject('stall');
+      const acts: Readonly<Record<string, Act>> = {
+        create: {
+          call: (signal) => t.adapter.create(name, { signal }),
+          isDone: async () => (await t.adapter.listAllNames()).includes(name),
+        },
+        writeFile: {
+          call: (signal) => t.adapter.writeFile(handle, 'written', 'content', { signal }),
+          isDone: () => exists(t, handle, 'written'),
+        },
+        exec: {
+          call: (signal) => t.exec(handle, touch('ran'), { signal }),
+          isDone: () => exists(t, handle, 'ran'),
+        },
+        spawn: {
+          call: (signal) => t.spawn(handle, touch('started'), { signal, detachable: true }),
+          isDone: () => exists(t, handle, 'started'),
+        },
+      };
+      const claims: string[] = [];
+      for (const [what, { call }] of Object.entries(acts)) {
+        const abort = new AbortController();
+        const called = expectRejection(what, call(abort.signal), { code: 'aborted' });
+        setImmediate(() => abort.abort());
+        const { effect } = await t.within(`the abort of ${what}`, 2_000 + STOP_MS, called);
+        if (effect === 'none') claims.push(what);
+      }
+      await heal();
+      await t.exec(handle, t.words.pause(200));
+      for (const what of claims) expectEqual(`whether ${what} has been done`, await acts[what]?.isDone(), false);
     },
   },
 ];

@@ -2,8 +2,8 @@ import { types } from 'node:util';
 import type { CaseContext } from '../case-context.js';
 import type { ConformanceCase } from '../conformance-case.js';
 import { expectBytes, expectEqual, expectRejection, expectThat } from '../expect.js';
+import { ALL_BYTES, noise } from '../samples.js';
 
-const ALL_BYTES = Uint8Array.from({ length: 256 }, (_, i) => i);
 const INVALID = { code: 'invalid', detail: 'argument', effect: 'none' } as const;
 const NOT_FOUND = { code: 'not_found', effect: 'none' } as const;
 
@@ -132,7 +132,7 @@ export const writeFileCases: readonly ConformanceCase[] = [
     promise: 'files',
     async run(t) {
       const handle = await t.sandbox();
-      const content = (mebibytes: number): Buffer => Buffer.alloc(mebibytes * 2 ** 20, ALL_BYTES);
+      const content = (mebibytes: number): Uint8Array => noise(mebibytes * 2 ** 20);
       await t.adapter.writeFile(handle, 'file', content(1));
       expectBytes('the file', (await t.exec(handle, t.words.showFile('file'))).output, content(1));
       let isWritten = true;
@@ -235,6 +235,39 @@ export const writeFileCases: readonly ConformanceCase[] = [
       }
     },
   },
+  {
+    id: 'FIL-017',
+    title: 'keeps the error of content that fails to come as the cause',
+    level: 'SHOULD',
+    promise: 'files',
+    async run(t) {
+      const cause = new Error('the source failed');
+      async function* failing(): AsyncGenerator<string> {
+        yield 'a part';
+        throw cause;
+      }
+      const call = t.adapter.writeFile(await t.sandbox(), 'file', failing());
+      const error = await expectRejection('writeFile', call, {
+        code: ['invalid', 'provider', 'write_failed', 'unavailable'],
+      });
+      expectEqual('whether the cause is the error of the source', error.cause === cause, true);
+    },
+  },
+  {
+    id: 'FIL-018',
+    title: 'tells with hostPath where a process finds a file',
+    level: 'MUST',
+    promise: 'files',
+    async run(t) {
+      const handle = await t.sandbox();
+      await t.adapter.writeFile(handle, 'sub/file', 'found');
+      const home = (await t.exec(handle, t.words.echoDirectory())).text().replace(/\n$/, '');
+      for (const path of ['sub/file', `${home}/sub/file`]) {
+        const inside = await t.adapter.hostPath(handle, path);
+        expectBytes(`the file at ${path}`, (await t.exec(handle, t.words.showFile(inside))).output, 'found');
+      }
+    },
+  },
 ];
 
 export const readFileCases: readonly ConformanceCase[] = [
@@ -246,7 +279,7 @@ export const readFileCases: readonly ConformanceCase[] = [
     needs: ['files'],
     async run(t) {
       const handle = await t.sandbox();
-      for (const content of [ALL_BYTES, new Uint8Array(0), Buffer.alloc(3 * 2 ** 20, ALL_BYTES)]) {
+      for (const content of [ALL_BYTES, new Uint8Array(0), noise(3 * 2 ** 20)]) {
         await t.adapter.writeFile(handle, 'file', content);
         expectBytes('the file', await t.adapter.readFile(handle, 'file'), content);
       }

@@ -254,4 +254,29 @@ export const limitCases: readonly ConformanceCase[] = [
       expectThat('the one without', exitCode === 0 && output.byteLength === 2000, 'all of it', output.byteLength);
     },
   },
+  {
+    id: 'LIM-017',
+    title: 'has stopped what it says it has stopped, at a limit of output and by an abort',
+    level: 'MUST',
+    promise: 'deadlines',
+    async run(t) {
+      const handle = await t.sandbox();
+      const over = new AbortController();
+      const ends = {
+        limit: { options: { maxOutputBytes: 'ready'.length }, expected: OUTPUT_LIMIT },
+        abort: { options: { signal: over.signal }, expected: { code: 'aborted' } as const },
+      };
+      for (const [end, { options, expected }] of Object.entries(ends)) {
+        const errand = { trigger: `go-${end}`, mark: `alive-${end}` };
+        const rejection = expectRejection('exec', t.exec(handle, t.words.family(errand), options), expected);
+        if (end === 'abort') {
+          // It has begun when another has come and gone.
+          await t.exec(handle, t.words.print({}));
+          over.abort();
+        }
+        const { effect } = await t.within('the rejection', 2 * GRACE_MS, rejection);
+        if (effect === 'done') await expectGone(t, handle, errand);
+      }
+    },
+  },
 ];

@@ -4,7 +4,8 @@ import type { CaseContext } from '../case-context.js';
 import type { ConformanceCase } from '../conformance-case.js';
 import { expectEqual, expectError, expectThat } from '../expect.js';
 import { closedGate } from '../gate.js';
-import { expectPattern } from '../samples.js';
+import { expectPattern, patternAt } from '../samples.js';
+import { PATTERN_LINE } from '../vocabulary.js';
 
 const MiB = 1024 * 1024;
 /** The most that may come for a reader that takes nothing. */
@@ -95,6 +96,38 @@ export const streamingFlowCases: readonly ConformanceCase[] = [
       expectEqual('exit', await reading.exit(), { exitCode: 0 });
       expectEqual('bytes that the reader had done with at the exit', done, bytes);
       expectPattern(reading.stdout, 0);
+    },
+  },
+  {
+    id: 'STR-032',
+    title: 'holds back a command that writes to stderr as well, and its stdin behind it',
+    level: 'MUST',
+    promise: 'back-pressure',
+    async run(t) {
+      const command = await t.spawn(await t.sandbox(), t.words.copyStdin('stderr'), { stdin: true });
+      const gate = closedGate();
+      const reading = t.read(command, {
+        keep: false,
+        onFrame: ({ offset, data }) => {
+          expectPattern(data, offset);
+          return gate.opened;
+        },
+      });
+      const piece = patternAt(0, PATTERN_LINE.length * 4096);
+      const writing = new AbortController();
+      let written = 0;
+      const fill = async (): Promise<void> => {
+        for (; !writing.signal.aborted; written += piece.byteLength) await command.writeStdin(piece);
+      };
+      const filling = fill();
+      filling.catch(() => {});
+      await standstill(t, command);
+      writing.abort();
+      gate.open();
+      await filling;
+      await command.closeStdin();
+      expectEqual('exit', await reading.exit(), { exitCode: 0 });
+      expectEqual('bytes', reading.bytes, written);
     },
   },
 ];

@@ -213,6 +213,37 @@ export const streamingCases: readonly ConformanceCase[] = [
       }
     },
   },
+  {
+    id: 'STR-030',
+    title: 'tells the exit code of a spawned command as it was, and makes neither a signal nor a start error of it',
+    level: 'MUST',
+    promise: 'frames',
+    async run(t) {
+      const handle = await t.sandbox();
+      for (const exitCode of [1, 126, 127, 128, 130, 137, 143, 200, 255]) {
+        const command = await t.spawn(handle, t.words.print({ stdout: 'ran', exitCode }));
+        expectEqual('exit', await t.read(command).exit(), { exitCode });
+      }
+    },
+  },
+  {
+    id: 'STR-031',
+    title: 'keeps commands apart that are started at the same time',
+    level: 'MUST',
+    promise: 'frames',
+    async run(t) {
+      const handle = await t.sandbox();
+      const all = Array.from({ length: 16 }, async (_, exitCode) => {
+        const stdout = noise(3000 + exitCode, exitCode + 1);
+        const stderr = t.tells.stderrApart ? noise(1000 + exitCode, exitCode + 101) : Buffer.of();
+        const reading = await t.run(handle, t.words.print({ stdout, stderr, exitCode }));
+        expectEqual(`exit of command ${exitCode}`, await reading.exit(), { exitCode });
+        expectBytes(`stdout of command ${exitCode}`, reading.stdout, stdout);
+        expectBytes(`stderr of command ${exitCode}`, reading.stderr, stderr);
+      });
+      await Promise.all(all);
+    },
+  },
 ];
 
 function numbers(first: number, last: number, step: number): Buffer {
