@@ -16,9 +16,9 @@ for (const one of conformanceCases(subject)) test(\`\${one.id} \${one.title}\`, 
 [How to write an adapter](adapters.md) shows what a subject is. This page says which cases hold which promise.
 
 - _MUST_: an adapter without it is broken. _SHOULD_: users expect it. _MAY_: worth knowing.
-- _Needs_: a capability, a word of the subject's vocabulary, a fault that it can inject, or an insight behind the
-  adapter. A case whose needs are not met does not run, and the report says which one is missing. For a capability that
-  is declared absent, the refusal is tested instead (_without_).
+- _Needs_: a capability, a trait, a word of the subject's vocabulary, a fault that it can inject, or an insight behind
+  the adapter. A case whose needs are not met does not run, and the report says which one is missing. For a capability
+  that is declared absent, the refusal is tested instead (_without_).
 - A failure tells what was expected and what was seen, with every call and frame before it and the promise that broke.
 
 \`npm run conformance\` runs the suite on everything that is in this repository and prints the table, cases down and

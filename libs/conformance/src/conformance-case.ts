@@ -9,7 +9,11 @@ export type CaseLevel = 'MUST' | 'SHOULD' | 'MAY';
 
 /** What a case cannot run without. */
 export type CaseNeed =
-  SandboxCapability | `fault:${keyof SubjectFaults}` | `insight:${keyof SubjectInsight}` | `word:${OptionalWord}`;
+  | SandboxCapability
+  | `fault:${keyof SubjectFaults}`
+  | `insight:${keyof SubjectInsight}`
+  | `word:${OptionalWord}`
+  | 'trait:atomicWrites';
 
 /** One statement about every adapter, and the way to find out. A value: who runs it, and how, is the caller's. */
 export interface ConformanceCase {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { SandboxError } from '#libs/contract';
+import { DEFAULT_TRAITS, SandboxError } from '#libs/contract';
 import { FakeAdapter } from '#libs/testing';
 import type { ConformanceCase } from './conformance-case.js';
 import { expectEqual, expectRejection } from './expect.js';
@@ -105,14 +105,20 @@ describe('the plan', () => {
       oneCase({ id: 'TST-003', needs: ['insight:egress'] }),
       oneCase({ id: 'TST-004', lacks: 'attach' }),
       oneCase({ id: 'TST-005', needs: ['word:showTerminalSize', 'files'], lacks: 'checkpoint' }),
+      oneCase({ id: 'TST-006', needs: ['trait:atomicWrites'] }),
     ];
-    const plan = conformancePlan(subject({ capabilities: new Set(['attach', 'files']) }), cases);
+    class InPlace extends FakeAdapter {
+      override readonly traits = { ...DEFAULT_TRAITS, atomicWrites: false };
+    }
+    const capabilities = new Set(['attach', 'files'] as const);
+    const plan = conformancePlan({ ...subject({ capabilities }), adapter: new InPlace() }, cases);
     expect(plan.map(({ notRun }) => notRun)).toEqual([
       'has no checkpoint: its refusal is tested instead',
       'the subject cannot inject stall',
       'the subject cannot tell egress',
       'has attach: the case is for adapters without',
       undefined,
+      'the subject does not declare atomicWrites',
     ]);
   });
 

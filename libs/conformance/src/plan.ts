@@ -11,7 +11,7 @@ export interface PlannedCase extends Omit<ConformanceCase, 'run'> {
   run(): Promise<void>;
 }
 
-/** Every case, those that do not run on this subject with the reason. In the order of their ids within a group. */
+/** Every case, in the order of the suite; those that do not run on this subject with the reason. */
 export function conformancePlan(
   subject: ConformanceSubject,
   cases: readonly ConformanceCase[] = ALL_CASES,
@@ -46,13 +46,15 @@ function whyNot(subject: ConformanceSubject, { needs = [], lacks }: ConformanceC
 function has(subject: ConformanceSubject, capabilities: ReadonlySet<string>, need: CaseNeed): boolean {
   const [kind, name] = need.split(':', 2) as [string, string | undefined];
   if (name === undefined) return capabilities.has(kind);
-  const source = { fault: subject.faults, insight: subject.insight, word: subject.words }[kind] ?? {};
-  return (source as Record<string, unknown>)[name] !== undefined;
+  const { faults: fault, insight, words: word, adapter } = subject;
+  const source = { fault, insight, word, trait: adapter.traits }[kind] ?? {};
+  const value = (source as Record<string, unknown>)[name];
+  return value !== undefined && value !== false;
 }
 
 function reasonFor(need: CaseNeed): string {
   const [kind, name] = need.split(':', 2) as [string, string | undefined];
   if (name === undefined) return `has no ${kind}: its refusal is tested instead`;
-  const what = { fault: 'cannot inject', insight: 'cannot tell', word: 'has no word' }[kind];
+  const what = { fault: 'cannot inject', insight: 'cannot tell', word: 'has no word', trait: 'does not declare' }[kind];
   return `the subject ${what} ${name}`;
 }
