@@ -32,6 +32,9 @@ export function journalLines(
   return last === '@p' ? { lines: lines.slice(0, -1), last } : { lines, last };
 }
 
+/** What does not run has no processes, and how they ended nobody knows. */
+const PARKED = '@f 0 0 0\n@l\n';
+
 /** What ends a look: `p` there may be more. */
 const ENDS = /^@[pxlntb](?: |$)/;
 
@@ -117,8 +120,7 @@ export class PollingReader implements ShProcess {
     };
     const text = await this.#poll(from, this.#abort.signal);
     if (!this.#isOpen) return false;
-    // What does not run has no processes, and how they ended nobody knows.
-    const { lines, last } = text === undefined ? { lines: ['@l'], last: '@l' } : journalLines(text, this.#isFirst);
+    const { lines, last } = journalLines(text ?? PARKED, this.#isFirst);
     if (!ENDS.test(last)) throw malformedWord();
     let bytes = 0;
     const parser = new JournalParser((record) => {
