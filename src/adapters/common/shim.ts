@@ -29,6 +29,8 @@ export interface ShimCommand {
   readonly acknowledged?: boolean;
   /** Nobody attaches to it: its journal goes with it. */
   readonly once?: boolean;
+  /** How many ended sessions of its kind keep their journal. @default see `KEPT_SESSIONS` */
+  readonly keep?: number;
 }
 
 /** Where to read from, how far without being asked. */
@@ -98,7 +100,7 @@ function runVariables(command: ShimCommand): string {
   const variables = assignments({
     sb_id: nonce,
     sb_kind: detachable ? 'sessions' : 'runs',
-    sb_keep: detachable ? KEPT_SESSIONS.detachable : KEPT_SESSIONS.other,
+    sb_keep: command.keep ?? (detachable ? KEPT_SESSIONS.detachable : KEPT_SESSIONS.other),
     sb_dir: directory(dir),
     sb_cmd: cmd,
     sb_path: path,

@@ -65,7 +65,7 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
  *
  * A sandbox that does not run is started by whatever uses it, and stands still only when it is suspended: nothing stops
  * it by itself. Sessions end with a suspend. Their output is kept in the sandbox, in `~/.nestjs-sandbox`, without a bound
- * while they run; of ended ones the newest 100 that are detachable and the newest 20 others are kept. Destroying the
+ * while they run; of ended ones the newest 100 that are detachable and the newest 100 others are kept. Destroying the
  * sandbox deletes all of it. What is neither detachable nor stopped runs on when its command is let go of.
  *
  * The list of names is that of an index of the service, which may lag behind by seconds; what was destroyed through

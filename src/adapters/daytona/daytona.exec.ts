@@ -22,7 +22,7 @@ export async function execInDaytona(context: InSandbox, request: ExecRequest): P
   checkArguments(request);
   const { stdin, signal, ...rest } = request;
   let started: StartedCommand | undefined;
-  let isStopped = false;
+  const end = { isStopped: false, isGone: true };
   const start = async (): Promise<StreamingCommand> => {
     const deadline = new Deadline(USE_TIMEOUT_MS, signal);
     try {
@@ -34,8 +34,9 @@ export async function execInDaytona(context: InSandbox, request: ExecRequest): P
     }
   };
   const stop = async (): Promise<{ confirmed: boolean }> => {
-    isStopped = true;
-    return { confirmed: started !== undefined && (await stopStarted(context, started)) };
+    Object.assign(end, { isStopped: true, isGone: false });
+    end.isGone = started !== undefined && (await stopStarted(context, started));
+    return { confirmed: end.isGone };
   };
   try {
     return await collectExec(start(), {
@@ -45,7 +46,8 @@ export async function execInDaytona(context: InSandbox, request: ExecRequest): P
       stop,
     });
   } finally {
-    if (started) discard(context, started, isStopped);
+    // What may run on still needs its journal.
+    if (started && end.isGone) discard(context, started, end.isStopped);
   }
 }
 

@@ -14,6 +14,9 @@ import { PatientStream } from './daytona.patient-stream.js';
 import { journalLines } from './daytona.polling-reader.js';
 import { startProgram } from './daytona.programs.js';
 
+/** Journals of ended sessions of a kind. Those of many short commands at once must all be there until they are read. */
+const KEPT = 100;
+
 /** How a command without a terminal is started. */
 export interface StartSpec extends ProcessRequest {
   readonly stdin: boolean;
@@ -49,7 +52,7 @@ export async function startCommand(
   const { stdin, detachable } = spec;
   const home = (await toolboxes.ready(handle, deadline))?.home ?? '';
   const program = startProgram({
-    command: { ...spec, nonce, ...(spec.dir !== undefined && { dir: underHome(spec.dir, home) }) },
+    command: { ...spec, nonce, keep: KEPT, ...(spec.dir !== undefined && { dir: underHome(spec.dir, home) }) },
     tag: processTag(detachable ? 'd' : 'c', nonce),
     title: titleOf(spec),
     owner,
