@@ -10,16 +10,27 @@ export type EmulatorQuestion =
   | { readonly op: 'calls'; readonly names: readonly string[] };
 
 export interface EmulatorCalls {
-  readonly calls: readonly string[];
+  readonly calls: readonly CallShape[];
 }
 
+/** What a call asks for, in words that the same call has whoever makes it. */
+export interface CallShape {
+  readonly words: string;
+  readonly isPoll: boolean;
+}
+
+const NONCE = /[0-9a-f]{32}/g;
+
 let emulator: Emulated | undefined;
+let isPoll: (call: Call) => boolean = () => false;
 
 answer(
   async (asked): Promise<Access | EmulatorCalls> => {
     const question = asked as EmulatorQuestion;
     if (question.op === 'start') {
-      emulator = await hostedProvider(question.provider).startEmulator();
+      const provider = hostedProvider(question.provider);
+      isPoll = (call) => provider.isPoll?.(call) ?? false;
+      emulator = await provider.startEmulator();
       return { url: emulator.url, key: emulator.key };
     }
     const calls = emulator?.calls.all.map((call) => shapeOf(call, question.names)) ?? [];
@@ -30,16 +41,20 @@ answer(
 );
 
 /** Method, path, query and how much was sent, without what differs from one command to the next. */
-function shapeOf(call: Call, names: readonly string[]): string {
+function shapeOf(call: Call, names: readonly string[]): CallShape {
   const { method, path, query, upgrade } = call;
   const named = `${sizeOf(call)} bytes, ${upgrade ? 'WebSocket' : method} ${path}?${new URLSearchParams(query).toString()}`;
-  return names
+  const words = names
     .reduce((text, name) => text.replaceAll(name, ':box'), named)
-    .replaceAll(/[0-9a-f]{32}/g, ':nonce')
+    .replaceAll(NONCE, ':nonce')
     .replaceAll(/(?<=\/)\d+(?=[/?])/g, ':pid');
+  return { words, isPoll: isPoll(call) };
 }
 
-/** One more digit of a process id is no difference. */
-function sizeOf({ json, bodyBytes }: Call): number {
-  return json === undefined ? bodyBytes : JSON.stringify(json).replaceAll(/"pid":\d+/g, '"pid":0').length;
+/** One more digit of a process id is no difference, nor is one of where a poll goes on. */
+function sizeOf(call: Call): number {
+  const { json, bodyBytes } = call;
+  if (json === undefined) return bodyBytes;
+  const text = JSON.stringify(json).replaceAll(/"pid":\d+/g, '"pid":0');
+  return isPoll(call) ? text.replaceAll(NONCE, ':nonce').replaceAll(/\d+/g, '0').length : text.length;
 }

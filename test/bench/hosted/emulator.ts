@@ -1,7 +1,7 @@
 import type { SandboxHandle } from 'nestjs-sandbox';
 import type { BenchmarkContext } from '../benchmark.js';
 import { Program } from '../program.js';
-import type { EmulatorCalls, EmulatorQuestion } from './emulator-process.js';
+import type { CallShape, EmulatorCalls, EmulatorQuestion } from './emulator-process.js';
 import type { Access, HostedProvider } from './provider.js';
 
 /** This end of the process that an emulator runs in. */
@@ -21,7 +21,7 @@ export class Emulator {
   async watch<T>(
     { name, instanceId }: SandboxHandle,
     work: () => Promise<T>,
-  ): Promise<{ value: T; calls: readonly string[] }> {
+  ): Promise<{ value: T; calls: readonly CallShape[] }> {
     const names = instanceId === undefined ? [name] : [instanceId, name];
     const ask = (): Promise<EmulatorCalls> => this.program.ask({ op: 'calls', names } satisfies EmulatorQuestion);
     await ask();

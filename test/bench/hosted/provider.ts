@@ -1,5 +1,5 @@
 import type { SandboxAdapter, SandboxHandle } from 'nestjs-sandbox';
-import type { CallLog } from 'nestjs-sandbox/emulators';
+import type { Call, CallLog } from 'nestjs-sandbox/emulators';
 
 /** How to reach an emulator. */
 export interface Access {
@@ -39,4 +39,6 @@ export interface HostedProvider {
   adapter(access: Access): SandboxAdapter;
   /** For one sandbox. What it looks up beforehand the adapter has from creating it, so that it is not measured. */
   byHand(access: Access, handle: SandboxHandle): Promise<RunByHand>;
+  /** Whether a call looks for output: how often that is done depends on when the output comes. @default none does */
+  isPoll?(call: Call): boolean;
 }
