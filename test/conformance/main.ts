@@ -39,7 +39,11 @@ async function report({ targets, cases, json }: ConformanceOptions): Promise<num
     await using target = await TARGETS[name]!();
     const only = ({ id }: ConformanceCase): boolean =>
       !interrupted.signal.aborted && (cases.length === 0 || cases.some((one) => id.startsWith(one)));
-    reports.push(await runConformance(target.subject, { only, onResult: (result) => progress(name, result) }));
+    // Of a case that is interrupted nothing can be said.
+    const onResult = (result: CaseResult): void => {
+      if (!interrupted.signal.aborted) progress(name, result);
+    };
+    reports.push(await runConformance(target.subject, { only, onResult }));
     if (interrupted.signal.aborted) return 130;
   }
   print(json ? JSON.stringify(reports, undefined, 2) : conformanceTable(reports));
