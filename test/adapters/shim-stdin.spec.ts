@@ -122,7 +122,7 @@ describe.each(SHELLS)('the pump of stdin under %s', (name, shell) => {
     expect(reader.stderr.toString()).toBe('');
     for (let i = 0; i < 5; i += 1) reader.stdin.write('\n');
     program.stdin.end();
-    await settles('the reader', reader.ended);
+    await settles('both', Promise.all([reader.ended, program.ended]));
     expect(reader.stderr.toString()).toBe('onetwo');
     expect(reader.words.at(-1)).toBe('x 0 5 6 -');
   });

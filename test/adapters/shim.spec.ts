@@ -272,6 +272,12 @@ describe.each(SHELLS)('the shim under %s', (name, shell) => {
     expect(await probe(probeProgram(program.nonce))).toEqual(['x 137 3 0 k']);
   });
 
+  test('ends without an exit when its journal was deleted', async () => {
+    const { words, stdout } = await run(sh('echo up; sleep 0.2; rm -rf "$HOME/.nestjs-sandbox"'));
+    expect(stdout.toString()).toBe('up\n');
+    expect(words.slice(1)).toEqual(['l']);
+  });
+
   test('leaves no journal of a command that runs once', async () => {
     const { nonce, stdout } = await run({ ...sh('echo x'), detachable: false, once: true });
     expect(stdout.toString()).toBe('x\n');

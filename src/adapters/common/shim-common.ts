@@ -104,6 +104,7 @@ sb_emit() {
     if sb_piece e err "$sb_e" "$sb_se"; then sb_e=$((sb_e + sb_n)) sb_moved=1; fi
     if [ -n "$sb_moved" ]; then sb_i=0 sb_any=1; continue; fi
     if [ -n "$sb_x" ]; then sb_say "x $sb_x"; return; fi
+    [ -d "$sb_d" ] || { sb_say l; return; }
     if [ "$sb_gone" -gt 4 ]; then [ -e "$sb_d/exit" ] || { sb_say l; return; }; fi
     if sb_over; then sb_say p; return; fi
     sb_i=$((sb_i + 1))
