@@ -147,17 +147,20 @@ export class Platform {
     withinMs = END_MS,
   ): Promise<Extract<FromPlatform, { type: T }>> {
     const child = this.child as ChildProcess;
-    let hear: ((message: unknown) => void) | undefined;
-    const heard = new Promise<Extract<FromPlatform, { type: T }>>((resolve) => {
+    let hear!: (message: unknown) => void;
+    let miss!: () => void;
+    const heard = new Promise<Extract<FromPlatform, { type: T }>>((resolve, reject) => {
       hear = (message) => {
         if ((message as FromPlatform).type === type) resolve(message as Extract<FromPlatform, { type: T }>);
       };
-      child.on('message', hear);
+      // Comes behind every message.
+      miss = () => reject(new Error(`the platform ended without a word of ${type}`));
+      child.on('message', hear).once('disconnect', miss);
     });
     try {
       return await settles(`${type} of the platform`, heard, withinMs);
     } finally {
-      if (hear) child.off('message', hear);
+      child.off('message', hear).off('disconnect', miss);
     }
   }
 }
