@@ -5,6 +5,7 @@ import { SpritesEmulator, redirectTo, type Fault, type SpritesEmulatorOptions } 
 import { sandboxHandle, type SandboxHandle } from '#libs/contract';
 import { collect } from '../support/collect.js';
 import { refusal } from '../support/errors.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
 import { settles, until } from '../support/until.js';
 import { SpritesAdapter } from '../../src/adapters/sprites/sprites.adapter.js';
 import { SpritesOptions } from '../../src/adapters/sprites/sprites.options.js';
@@ -306,6 +307,33 @@ describe('starting commands', () => {
       detail: 'stdin_not_open',
     });
     await adapter.terminateSession(box, closed.sessionId as string, { mode: 'force' });
+  });
+
+  test('stdin goes on over a lost connection when nothing was on its way', async () => {
+    const { emulator, box } = await open();
+    const proxy = await TcpProxy.listen(Number(new URL(emulator.url).port));
+    closing.unshift(() => proxy.close());
+    const adapter = new SpritesAdapter(new SpritesOptions({ token: emulator.token, baseUrl: proxy.url }));
+    const command = await adapter.spawn(box, 'cat', [], { stdin: true, detachable: true });
+    await command.writeStdin('before ');
+    const connections = (): number => emulator.calls.matching({ upgrade: true }).length;
+    const before = connections();
+    proxy.cut();
+    await until('its output is read on', () => connections() > before);
+    await settles('a write', command.writeStdin('and after'));
+    await command.closeStdin();
+    const { stdout, exit } = await settles('the command', collect(command));
+    expect([stdout.toString(), exit]).toEqual(['before and after', { exitCode: 0 }]);
+  });
+
+  test('output that nobody reads is kept in the sprite, not here', async () => {
+    const { adapter, box } = await open();
+    const before = process.memoryUsage().arrayBuffers;
+    const command = await adapter.spawn(box, 'yes');
+    const journal = ['-c', 'cd ~/.nestjs-sandbox/runs && cat */out | wc -c'];
+    await until('much was written', async () => Number((await adapter.exec(box, 'sh', journal)).text()) > 100e6);
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(32 * 1024 * 1024);
+    await command.stop();
   });
 
   test('a terminal is attached only from now on', async () => {
