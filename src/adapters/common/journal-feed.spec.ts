@@ -1,5 +1,5 @@
-import { describe, expect, test } from '@jest/globals';
-import { CommandStream } from '#libs/contract';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { CommandStream, SandboxError } from '#libs/contract';
 import { Deadline } from './deadline.js';
 import { JournalFeed } from './journal-feed.js';
 import type { ShProcess, ShSink } from './sh-process.js';
@@ -31,7 +31,91 @@ function feed(read: (sink: ShSink, feed: JournalFeed) => Promise<void>) {
   return { made, stream, closed, ends: () => ends };
 }
 
+const LOST = new SandboxError('unavailable', { effect: 'unknown', message: 'lost' });
+
+/** A feed whose readers, one after the other, do what these do with their sinks; each may refuse its credit. */
+function feedOf(...readers: ((sink: ShSink) => void | (() => Promise<void>))[]) {
+  const stream = new CommandStream();
+  const made: JournalFeed = new JournalFeed({
+    nonce: '0'.repeat(32),
+    stream,
+    openReader: async (_, sink) => {
+      const write = readers.shift()?.(sink) ?? (() => Promise.resolve());
+      return await Promise.resolve({ pid: '7', write, closeStdin: () => Promise.resolve(), close: () => {} });
+    },
+    timeoutMs: 60_000,
+    survives: true,
+    onEnd: () => {},
+  });
+  return { made, stream };
+}
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
 describe('the feed of a journal', () => {
+  test('goes on with another reader where one perhaps got no credit', async () => {
+    const { made, stream } = feedOf(
+      (sink) => {
+        sink.output(Buffer.from('@f 0 0 0\n@o 0 3\nhel'));
+        return () => Promise.reject(LOST);
+      },
+      (sink) => sink.output(Buffer.from('@f 3 0 0\n@o 3 2\nlo@x 3 5 0 -\n')),
+    );
+    using deadline = new Deadline(60_000);
+    await made.attach({ stdout: 0, stderr: 0 }, deadline);
+    expect(await stream.exit).toEqual({ exitCode: 3 });
+    expect(stream.outputBytes).toBe(5);
+  });
+
+  test('takes what refuses credit because it has ended at its last word', async () => {
+    const ended = new SandboxError('command_exited', { effect: 'none', message: 'ended' });
+    const { made, stream } = feedOf((sink) => {
+      sink.output(Buffer.from('@f 0 0 0\n@o 0 5\nhello'));
+      return async () => {
+        setImmediate(() => sink.output(Buffer.from('@x 3 5 0 -\n')));
+        await Promise.reject(ended);
+      };
+    });
+    using deadline = new Deadline(60_000);
+    await made.attach({ stdout: 0, stderr: 0 }, deadline);
+    expect(await stream.exit).toEqual({ exitCode: 3 });
+  });
+
+  test('sees a reader end right behind its first word', async () => {
+    const { made, stream } = feedOf(
+      (sink) => {
+        sink.output(Buffer.from('@f 0 0 0\n'));
+        sink.closed(LOST);
+      },
+      (sink) => sink.output(ALL),
+    );
+    using deadline = new Deadline(60_000);
+    await made.attach({ stdout: 0, stderr: 0 }, deadline);
+    expect(await stream.exit).toEqual({ exitCode: 3 });
+  });
+
+  test('follows a session that prints nothing over any number of streams that each lasted', async () => {
+    let nowMs = 0;
+    jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    const cuts: (() => void)[] = [];
+    const quiet = (sink: ShSink): void => {
+      sink.output(Buffer.from('@f 0 0 0\n'));
+      cuts.push(() => sink.closed(LOST));
+    };
+    const { made, stream } = feedOf(...Array.from({ length: 7 }, () => quiet), (sink) => sink.output(ALL));
+    using deadline = new Deadline(60_000);
+    await made.attach({ stdout: 0, stderr: 0 }, deadline);
+    for (let cut = 0; cut < 7; cut += 1) {
+      while (cuts.length <= cut) await new Promise((resolve) => setTimeout(resolve, 5));
+      await new Promise((resolve) => setImmediate(resolve));
+      nowMs += 600_000;
+      cuts[cut]?.();
+    }
+    expect(await stream.exit).toEqual({ exitCode: 3 });
+  }, 20_000);
+
   test('hears a reader that has said everything before it is known, and lets go of it', async () => {
     const { made, stream, closed, ends } = feed((sink) => Promise.resolve(sink.output(ALL)));
     using deadline = new Deadline(60_000);

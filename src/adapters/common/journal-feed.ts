@@ -16,6 +16,8 @@ const CREDITS = 4;
 /** Readers that fail one after the other before the output counts as lost, and the first wait between two. */
 const MAX_FAILURES = 5;
 const RETRY_MS = 250;
+/** One that was there for so long had not failed, however its stream then ended. */
+const STEADY_MS = 10_000;
 
 const CREDIT = Buffer.from('\n');
 
@@ -153,8 +155,16 @@ export class JournalFeed {
     if (this.#mode !== 'reading') return;
     while (this.#owed > 0 && this.#reader && this.#init.stream.queuedBytes <= RESUME_BYTES) {
       this.#owed -= 1;
-      this.#reader.write(CREDIT).catch(() => {});
+      const reader = this.#reader;
+      reader.write(CREDIT).catch((error: unknown) => this.#ungranted(reader, error as SandboxError));
     }
+  }
+
+  /** A reader that perhaps got no credit may wait for it for ever. One that has ended has said so, or will. */
+  #ungranted(reader: ShProcess, error: SandboxError): void {
+    if (reader !== this.#reader || error.code === 'command_exited' || error.code === 'write_failed') return;
+    reader.close();
+    this.#failed(error);
   }
 
   /** Goes on from the journal, once there is room. */
@@ -196,14 +206,19 @@ export class JournalFeed {
   ): Promise<readonly string[]> {
     const generation = ++this.#generation;
     const isCurrent = (): boolean => this.#generation === generation && this.#mode !== 'ended';
-    let isOpen = false;
+    let openedAtMs: number | undefined;
+    let lost: SandboxError | undefined;
     let hasSpoken = false;
     const first = new FirstWord({
       record: (record) => {
         if (isCurrent()) this.#take(record);
       },
       closed: (error) => {
-        if (isOpen && isCurrent()) this.#failed(error);
+        if (!isCurrent()) return;
+        lost = error;
+        if (openedAtMs === undefined) return;
+        if (performance.now() - openedAtMs >= STEADY_MS) this.#failures = 0;
+        this.#failed(error);
       },
     });
     this.#mode = 'reading';
@@ -228,7 +243,9 @@ export class JournalFeed {
     this.#reader = reader;
     try {
       const word = await deadline.race(first.arrived, 'none');
-      isOpen = true;
+      openedAtMs = performance.now();
+      // Right behind its first word.
+      if (lost !== undefined) this.#failed(lost);
       this.#grant();
       return word;
     } catch (error) {
