@@ -1,7 +1,7 @@
 import { SandboxError, withBackoff } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
 import { HttpClient, type HttpAnswer, type HttpRequest } from '../common/http-client.js';
-import { answerError, malformedReply, noApiKey } from './e2b.errors.js';
+import { answerError, isMissing, malformedReply, noApiKey } from './e2b.errors.js';
 import type { E2bOptions } from './e2b.options.js';
 import { sandboxResource, type SandboxResource } from './e2b.resource.js';
 
@@ -70,13 +70,13 @@ export class E2bControl {
     const other = version === 'v2' ? 'v1' : 'v2';
     const second = await this.send(versioned(request, other, v1));
     if (second.ok) this.#first = other;
-    return second.status === 405 ? answer : second;
+    return second.status === 405 || (second.status === 404 && !isMissing(second)) ? answer : second;
   }
 
   /** A sandbox as it is. `undefined`: the service knows none of that id. */
   async find(id: string, deadline: Deadline): Promise<SandboxResource | undefined> {
     const answer = await this.sendAgain({ method: 'GET', path: sandboxPath(id), deadline });
-    if (answer.status === 404) return undefined;
+    if (isMissing(answer)) return undefined;
     if (!answer.ok) throw answerError(answer);
     const sandbox = sandboxResource(answer.json());
     if (sandbox?.id !== id) throw malformedReply('the sandbox');
@@ -96,7 +96,7 @@ export class E2bControl {
       },
       8,
     );
-    if (answer.status === 404) return undefined;
+    if (isMissing(answer)) return undefined;
     if (!answer.ok) throw answerError(answer);
     const sandbox = sandboxResource(answer.json());
     if (sandbox?.id !== id) throw malformedReply('the sandbox');

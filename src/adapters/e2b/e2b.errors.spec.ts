@@ -1,6 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import type { SandboxError } from '#libs/contract';
-import { answerError, connectCodeOf, isUnreached, readError, streamError, uploadError } from './e2b.errors.js';
+import {
+  answerError,
+  connectCodeOf,
+  isMissing,
+  isUnreached,
+  readError,
+  streamError,
+  uploadError,
+} from './e2b.errors.js';
 
 const answer = (status: number, body: unknown = {}, headers: Record<string, string> = {}) => ({
   status,
@@ -14,7 +22,6 @@ describe('answers of E2B', () => {
     [400, 'invalid', undefined, 'none'],
     [401, 'denied', undefined, 'none'],
     [403, 'denied', undefined, 'none'],
-    [404, 'not_found', undefined, 'none'],
     [405, 'invalid', undefined, 'none'],
     [408, 'unavailable', undefined, 'unknown'],
     [409, 'unavailable', undefined, 'none'],
@@ -30,6 +37,17 @@ describe('answers of E2B', () => {
     for (const body of [{}, { code: status, message: 'no' }, '<html>upstream request timeout</html>', '']) {
       expect(words(answerError(answer(status, body)))).toEqual({ code, detail, effect });
     }
+  });
+
+  test.each<[unknown, string, string | undefined, string]>([
+    [{ code: 404, message: 'no' }, 'not_found', undefined, 'none'],
+    [{ code: '404' }, 'provider', 'malformed_reply', 'unknown'],
+    [{ message: 'no' }, 'provider', 'malformed_reply', 'unknown'],
+    ['<html>404 page not found</html>', 'provider', 'malformed_reply', 'unknown'],
+    ['', 'provider', 'malformed_reply', 'unknown'],
+  ])('a 404 with %j is %s, %s, %s', (body, code, detail, effect) => {
+    expect(words(answerError(answer(404, body)))).toEqual({ code, detail, effect });
+    expect(isMissing(answer(404, body))).toBe(code === 'not_found');
   });
 
   test.each<[string, number, string, string | undefined, string]>([
@@ -105,7 +123,7 @@ describe('answers of E2B', () => {
     [416, 'provider'],
     [500, 'unavailable'],
   ])('%p of a download is %s', (status, code) => {
-    expect(readError(answer(status)).code).toBe(code);
+    expect(readError(answer(status, { code: status })).code).toBe(code);
   });
 
   test('the wait of a 429 and of a 5xx is that of the header, in seconds or as a date', () => {

@@ -16,7 +16,6 @@ const BY_STATUS: Readonly<Record<number, Fault>> = {
   400: ['invalid'],
   401: ['denied'],
   403: ['denied'],
-  404: ['not_found'],
   405: ['invalid'],
   408: ['unavailable', { effect: 'unknown' }],
   409: ['unavailable', { effect: 'none' }],
@@ -70,13 +69,19 @@ export function answerError(answer: FailedAnswer): SandboxError {
   });
 }
 
-/** Other 4xx are refusals; 5xx may come after the effect; a redirect is not followed, and nothing else is understood. */
+/** Of a 404 only the service's own is believed. Other 4xx are refusals; 5xx may come after the effect; a redirect is not followed, and nothing else is understood. */
 function byStatus(status: number, body: JsonObject | undefined): Fault {
+  if (status === 404 && body?.['code'] === 404) return ['not_found'];
   const known = BY_STATUS[status];
   if (known) return known;
   if (status >= 500) return ['unavailable', { effect: isRefusal(body) ? 'none' : 'unknown' }];
-  if (status >= 400) return ['invalid'];
+  if (status >= 400 && status !== 404) return ['invalid'];
   return ['provider', { detail: 'malformed_reply', effect: 'unknown' }];
+}
+
+/** Whether the service itself says that there is no such thing: a gateway, or a wrong address, has a 404 of its own. */
+export function isMissing(answer: Pick<FailedAnswer, 'status' | 'text'>): boolean {
+  return answer.status === 404 && bodyOf(answer)?.['code'] === 404;
 }
 
 function isRefusal(body: JsonObject | undefined): boolean {

@@ -5,7 +5,7 @@ import type { Deadline } from '../common/deadline.js';
 import type { HttpAnswer } from '../common/http-client.js';
 import { compareClaims, metadataOf, newClaim, type Claim } from './e2b.claim.js';
 import { sandboxPath, type E2bControl } from './e2b.control.js';
-import { answerError, malformedReply, noSandbox, unconfirmed } from './e2b.errors.js';
+import { answerError, isMissing, malformedReply, noSandbox, unconfirmed } from './e2b.errors.js';
 import { listSandboxes } from './e2b.listing.js';
 import { sandboxResource, type SandboxResource } from './e2b.resource.js';
 
@@ -169,7 +169,7 @@ export class E2bNames {
 
   async #delete(id: string, deadline: Deadline): Promise<void> {
     const answer = await this.#control.sendAgain({ method: 'DELETE', path: sandboxPath(id), deadline });
-    if (!answer.ok && answer.status !== 404) throw answerError(answer);
+    if (!answer.ok && !isMissing(answer)) throw answerError(answer);
   }
 }
 
@@ -181,8 +181,7 @@ function order(a: Claim | undefined, b: Claim | undefined): number {
 
 /** A template that is missing is not a sandbox that is. */
 function creationError(answer: HttpAnswer): SandboxError {
-  const error = answerError(answer);
-  if (error.code !== 'not_found') return error;
+  if (answer.status !== 404) return answerError(answer);
   return new SandboxError('invalid', { effect: 'none', message: 'there is no such template, or no way to make one' });
 }
 
