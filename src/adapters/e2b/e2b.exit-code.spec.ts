@@ -5,6 +5,7 @@ describe('the exit code of an end event', () => {
   test.each([
     [{ exited: true, status: 'exit status 0' }, 0],
     [{ exitCode: 0, exited: true, status: 'exit status 0' }, 0],
+    [{ status: 'exited' }, 0],
     [{ exitCode: 3, exited: true, status: 'exit status 3', error: 'exit status 3' }, 3],
     [{ exitCode: 255, exited: true }, 255],
     [{ exitCode: -1, status: 'signal: killed', error: 'signal: killed' }, 137],
@@ -15,6 +16,10 @@ describe('the exit code of an end event', () => {
   });
 
   test.each([
+    [{}],
+    [{ exited: 'no', status: 7 }],
+    [{ status: 'signal: killed' }],
+    [{ exitCode: null, exited: true }],
     [{ exitCode: -1 }],
     [{ exitCode: -1, status: 'signal: something new' }],
     [{ exitCode: 256 }],

@@ -18,11 +18,15 @@ const SIGNAL_WORDS: Readonly<Record<string, NodeJS.Signals>> = {
   terminated: 'SIGTERM',
 };
 
+/** What `status` says of an exit with 0, the second after envd was replaced. */
+const EXITED: ReadonlySet<unknown> = new Set(['exit status 0', 'exited']);
+
 /**
- * The exit code in an `end` event. What is zero is left out there, so that none means 0; a process that a signal ended
- * has -1, and the signal only in words. `undefined`: it says nothing of the kind.
+ * The exit code in an `end` event. What is zero is left out there, so that none means 0 where the event tells of an end;
+ * a process that a signal ended has -1, and the signal only in words. `undefined`: it says nothing of the kind.
  */
-export function exitCodeOf({ exitCode = 0, status }: JsonObject): number | undefined {
+export function exitCodeOf({ exitCode, exited, status }: JsonObject): number | undefined {
+  if (exitCode === undefined) return exited === true || EXITED.has(status) ? 0 : undefined;
   if (typeof exitCode !== 'number' || !Number.isInteger(exitCode)) return undefined;
   if (exitCode >= 0) return exitCode <= 255 ? exitCode : undefined;
   const [, word] = /^signal: ([^(]+?)(?: \(core dumped\))?$/.exec(typeof status === 'string' ? status : '') ?? [];
