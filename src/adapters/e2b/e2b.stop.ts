@@ -5,6 +5,7 @@ import { newNonce, type SessionId } from '../common/session-id.js';
 import { parsed } from '../common/sh-process.js';
 import { terminateProgram } from '../common/shim-terminate.js';
 import type { E2bMachine } from './e2b.machine.js';
+import { findSession } from './e2b.sessions.js';
 import { startScript } from './e2b.start-process.js';
 
 /** How the stop of a session went: nothing of it is left; it was not there; it is another's id; some of it is left. */
@@ -14,7 +15,8 @@ const OUTCOMES: Readonly<Record<string, StopOutcome>> = { g: 'gone', n: 'absent'
 
 /**
  * Stops all processes of a session by a program in its sandbox, which is started once and looks until they are gone: the
- * signals of the service reach only the first of them.
+ * signals of the service reach only the first of them. A session whose journal somebody deleted cannot be told from one
+ * that never was, except by the list of the service.
  *
  * @param graceMs between TERM and KILL; 0 kills at once
  */
@@ -32,7 +34,8 @@ export async function stopSession(
     const [word = ''] = await deadline.race(first.arrived, 'unknown');
     const outcome = OUTCOMES[word];
     if (outcome === undefined) throw malformedWord();
-    return outcome;
+    const isLost = outcome === 'absent' && (await findSession(machine, { pid, nonce }, deadline)) !== undefined;
+    return isLost ? 'left' : outcome;
   } finally {
     process.closeSoon();
   }

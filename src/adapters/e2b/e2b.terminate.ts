@@ -5,7 +5,7 @@ import { parseSessionId, type SessionId } from '../common/session-id.js';
 import { foreignSession, unconfirmed } from './e2b.errors.js';
 import type { E2bMachine } from './e2b.machine.js';
 import type { E2bMachines } from './e2b.machines.js';
-import { findSession, liveProcesses } from './e2b.sessions.js';
+import { liveProcesses } from './e2b.sessions.js';
 import { stopSession, type StopOutcome } from './e2b.stop.js';
 
 /** Beyond the grace, for the requests. */
@@ -43,15 +43,10 @@ export async function checkForeign(machine: E2bMachine, sessionId: string, deadl
   return 'absent';
 }
 
-/**
- * What was refused did nothing; of everything else that is no confirmation it is unknown. A session whose journal somebody
- * deleted cannot be told from one that never was, except by the list of the service.
- */
+/** What was refused did nothing; of everything else that is no confirmation it is unknown. */
 async function stop(machine: E2bMachine, id: SessionId, graceMs: number, deadline: Deadline): Promise<StopOutcome> {
   try {
-    const outcome = await stopSession(machine, id, graceMs, deadline);
-    const isLost = outcome === 'absent' && (await findSession(machine, id, deadline)) !== undefined;
-    return isLost ? 'left' : outcome;
+    return await stopSession(machine, id, graceMs, deadline);
   } catch (error) {
     const isTold = error instanceof SandboxError && (error.effect === 'none' || error.code === 'aborted');
     throw isTold ? error : unconfirmed('the end of the session', error);
