@@ -14,12 +14,19 @@ export interface Parkable {
   park(): Promise<void>;
 }
 
+interface Gate {
+  readonly opened: Promise<void>;
+  readonly open: () => void;
+  /** Whether the pause is over and done: from then on a sandbox that runs was woken by others. */
+  isPaused: boolean;
+}
+
 interface Resident {
   holds: number;
   readonly open: Set<Parkable>;
   timer?: NodeJS.Timeout | undefined;
   /** Present while the sandbox is meant to be paused. */
-  gate?: { readonly opened: Promise<void>; readonly open: () => void } | undefined;
+  gate?: Gate | undefined;
 }
 
 /**
@@ -83,10 +90,18 @@ export class E2bResidents {
       const opened = new Promise<void>((resolve) => {
         open = resolve;
       });
-      resident.gate = { opened, open };
+      resident.gate = { opened, open, isPaused: false };
     }
     await Promise.all([...resident.open].map((stream) => stream.park()));
+  }
+
+  /** The sandbox was paused. */
+  parked(id: string): void {
+    const resident = this.#residents.get(id);
+    if (resident?.gate === undefined) return;
+    resident.gate.isPaused = true;
     if (resident.holds > 0) this.#schedule(id, resident, PARKED_LOOK_MS);
+    this.#tidy(id, resident);
   }
 
   /** The sandbox runs, or is gone. */
@@ -145,8 +160,9 @@ export class E2bResidents {
 
   /** Only ever extends: somebody else may have given it longer. One that is paused finds its way by its streams. */
   async #keepAlive(id: string, resident: Resident, deadline: Deadline): Promise<void> {
+    const gate = resident.gate?.isPaused ? resident.gate : undefined;
     const sandbox = await this.#control.find(id, deadline);
-    if (sandbox?.state !== 'suspended' && resident.gate) this.unpark(id);
+    if (sandbox?.state !== 'suspended' && gate && gate === resident.gate) this.unpark(id);
     if (sandbox?.state !== 'running') return;
     const { ttlSeconds } = this.#control.options;
     if (sandbox.endAtMs !== undefined && sandbox.endAtMs - Date.now() > ttlSeconds * 1000 - this.#beatMs / 2) return;

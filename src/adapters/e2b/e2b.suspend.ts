@@ -20,6 +20,7 @@ export async function suspendSandbox(machine: E2bMachine, deadline: Deadline): P
     residents.unpark(id);
     throw error;
   }
+  residents.parked(id);
 }
 
 async function pause(machine: E2bMachine, deadline: Deadline): Promise<void> {
