@@ -23,6 +23,7 @@ import {
 } from '#libs/contract';
 import { Deadline } from '../common/deadline.js';
 import { SeenExits } from '../common/seen-exits.js';
+import { parseSessionId } from '../common/session-id.js';
 import { StdinOwners } from '../common/stdin-owners.js';
 import { attachInSandbox } from './e2b.attach.js';
 import { E2bControl } from './e2b.control.js';
@@ -193,7 +194,8 @@ export class E2bAdapter extends SandboxAdapter {
 
   protected override async doTerminateSession(handle: SandboxHandle, request: TerminateRequest): Promise<void> {
     await terminateInSandbox(this.#machines, handle, request);
-    this.#seen.add(`${handle.name}/${request.sessionId}`);
+    // What others started may get the same id again.
+    if (parseSessionId(request.sessionId)) this.#seen.add(`${handle.name}/${request.sessionId}`);
   }
 
   /** Names cover the ports of the web, addresses all. It binds new connections. */

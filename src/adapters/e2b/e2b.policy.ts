@@ -2,7 +2,7 @@ import type { NetworkPolicy } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
 import { asObject } from '../common/json.js';
 import { sandboxPath } from './e2b.control.js';
-import { answerError, noSandbox, unconfirmed } from './e2b.errors.js';
+import { answerError, unconfirmed } from './e2b.errors.js';
 import type { E2bMachine } from './e2b.machine.js';
 
 const EVERYWHERE = '0.0.0.0/0';
@@ -38,7 +38,7 @@ export async function applyPolicy(machine: E2bMachine, policy: NetworkPolicy, de
     ATTEMPTS,
   );
   const sandbox = await control.find(id, deadline);
-  if (sandbox === undefined) throw noSandbox(id);
+  if (sandbox === undefined) throw machine.gone();
   const inForce = asObject(asObject(sandbox.raw)?.['network']) ?? {};
   if (!isSame(inForce['allowOut'], network['allowOut']) || !isSame(inForce['denyOut'], network['denyOut'])) {
     throw unconfirmed('the network policy');

@@ -26,6 +26,8 @@ const STATES: ReadonlyMap<unknown, SandboxInfo['status']> = new Map([
 ]);
 
 const ID = /^[a-z0-9]{1,64}$/;
+const HOST = /^[A-Za-z0-9.-]+(?::\d{1,5})?$/;
+const TOKEN = /^[\x21-\x7e]+$/;
 
 /** `undefined`: not a sandbox. */
 export function sandboxResource(value: unknown): SandboxResource | undefined {
@@ -33,6 +35,8 @@ export function sandboxResource(value: unknown): SandboxResource | undefined {
   const { state, endAt, domain, envdVersion, metadata, network } = raw;
   const id = raw['sandboxID'] ?? raw['sandboxId'];
   if (typeof id !== 'string' || !ID.test(id)) return undefined;
+  // The token goes to that host, in a header.
+  if ((isText(domain) && !HOST.test(domain)) || (isText(token) && !TOKEN.test(token))) return undefined;
   const pairs = asObject(metadata) ?? {};
   const endAtMs = typeof endAt === 'string' ? Date.parse(endAt) : Number.NaN;
   const name = nameOf(pairs);

@@ -1,5 +1,6 @@
 import { SandboxError, type TerminalSize } from '#libs/contract';
 import { Deadline } from '../common/deadline.js';
+import { closedBeforeExit } from '../common/journal-errors.js';
 import { processTag, type ProcessKind } from '../common/session-id.js';
 import { FROM_STDIN } from '../common/shim-start.js';
 import { E2bProcess, type ProcessSink } from './e2b.process.js';
@@ -46,8 +47,13 @@ export async function sendProgram(
   } catch (error) {
     process.close();
     void abandon(machine, process.pid);
-    throw error;
+    throw error instanceof SandboxError && error.code === 'command_exited' ? shellEnded(error) : error;
   }
+}
+
+/** Where a template has no `sh`, or no `setsid`. Without the last line of its program it has run nothing. */
+function shellEnded(cause: SandboxError): SandboxError {
+  return closedBeforeExit(cause).with({ effect: 'none' });
 }
 
 /** A shell that still waits for the rest of its program then ends, without running anything. */

@@ -1,0 +1,151 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { E2bEmulator, type E2bEmulatorOptions, type StreamRewrite } from '#libs/emulators';
+import { E2bAdapter } from './e2b.adapter.js';
+import { E2bOptions } from './e2b.options.js';
+
+const emulators: E2bEmulator[] = [];
+afterEach(async () => {
+  await Promise.all(emulators.splice(0).map((one) => one.close()));
+});
+
+async function start(options: Partial<E2bEmulatorOptions> = {}): Promise<E2bEmulator> {
+  const emulator = await E2bEmulator.start(options);
+  emulators.push(emulator);
+  return emulator;
+}
+
+function client(emulator: E2bEmulator, more: Partial<E2bOptions> = {}): E2bAdapter {
+  const urls = { baseUrl: emulator.url, sandboxUrl: emulator.url };
+  return new E2bAdapter(
+    new E2bOptions({ apiKey: emulator.apiKey, ...urls, keepaliveSeconds: 1, retryBaseMs: 5, ...more }),
+  );
+}
+
+const sh = (script: string): [string, string[]] => ['sh', ['-c', script]];
+async function until(probe: () => unknown): Promise<void> {
+  while (!(await probe())) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+const PAGE = { status: 404, html: '<html>404 page not found</html>' } as const;
+
+describe('a 404 that is not the word of the service', () => {
+  test('says nothing about a sandbox', async () => {
+    const emulator = await start();
+    const adapter = client(emulator);
+    const handle = await adapter.createNew('box');
+    const page = emulator.faults.add({ method: 'GET', path: '/sandboxes/:id', times: 9, answer: PAGE });
+    const fresh = client(emulator);
+    await expect(fresh.get(handle)).rejects.toMatchObject({ code: 'provider', detail: 'malformed_reply' });
+    await expect(fresh.destroy(handle)).rejects.toMatchObject({ code: 'provider', detail: 'malformed_reply' });
+    page.remove();
+    expect(await fresh.get(handle)).toMatchObject({ status: 'running' });
+  });
+
+  test('deletes nothing', async () => {
+    const emulator = await start();
+    const adapter = client(emulator);
+    const handle = await adapter.createNew('box');
+    emulator.faults.add({ method: 'DELETE', path: '/sandboxes/:id', times: 9, answer: PAGE });
+    await expect(adapter.destroy(handle)).rejects.toMatchObject({ code: 'provider', detail: 'malformed_reply' });
+    expect(emulator.ids).toEqual([handle.instanceId]);
+  });
+
+  test('says nothing about a file', async () => {
+    const emulator = await start();
+    const adapter = client(emulator);
+    const handle = await adapter.create('box');
+    await adapter.writeFile(handle, 'file', 'content');
+    emulator.faults.add({ method: 'GET', path: '/files', times: 9, answer: PAGE });
+    await expect(adapter.readFile(handle, 'file')).rejects.toMatchObject({ code: 'provider' });
+    await expect(adapter.readFile(handle, 'other')).rejects.toMatchObject({ code: 'provider' });
+  });
+});
+
+describe('a command that deletes its own journal', () => {
+  test('has no exit, and does not run for ever', async () => {
+    const emulator = await start();
+    const adapter = client(emulator);
+    const handle = await adapter.create('box');
+    const exec = adapter.exec(handle, ...sh('rm -rf "$HOME/.nestjs-sandbox"; echo over'));
+    await expect(exec).rejects.toMatchObject({ code: 'unavailable' });
+  }, 15_000);
+
+  test('or keeps its exit from being recorded, has none, and does not run for ever', async () => {
+    const emulator = await start();
+    const adapter = client(emulator);
+    const handle = await adapter.create('box');
+    const exec = adapter.exec(
+      handle,
+      ...sh('for d in "$HOME"/.nestjs-sandbox/runs/*; do mkdir "$d/exit.tmp"; done; echo over'),
+    );
+    await expect(exec).rejects.toMatchObject({ code: 'unavailable', detail: 'session_lost' });
+    await until(() => emulator.sandbox(emulator.ids[0] as string)?.pids.length === 0);
+  }, 30_000);
+
+  test('was not stopped by a stop that did not find it', async () => {
+    const emulator = await start();
+    const adapter = client(emulator);
+    const handle = await adapter.create('box');
+    const script = 'rm -rf "$HOME/.nestjs-sandbox"; exec sleep 600';
+    const exec = adapter.exec(handle, ...sh(script), { timeoutMs: 1_000 });
+    await expect(exec).rejects.toMatchObject({ code: 'unavailable', effect: 'unknown' });
+  }, 15_000);
+});
+
+test.each([[{}], [null], ['boom'], [7]])('a terminal of which the end is %j has no exit code', async (end) => {
+  const emulator = await start();
+  const adapter = client(emulator);
+  const handle = await adapter.create('box');
+  const rewrite: StreamRewrite = (step) => {
+    if (!('data' in step) || !step.data.includes('"end":')) return [step];
+    const payload = Buffer.from(JSON.stringify({ event: { end } }));
+    const head = Buffer.alloc(5);
+    head.writeUInt32BE(payload.byteLength, 1);
+    return [{ data: Buffer.concat([head, payload]), binary: true }];
+  };
+  emulator.faults.add({ method: 'POST', path: '/process.Process/Start', rewrite });
+  const command = await adapter.spawn(handle, ...sh('exit 3'), { tty: { cols: 80, rows: 24 } });
+  await expect(command.drain()).rejects.toMatchObject({ code: 'unavailable', detail: 'closed_before_exit' });
+});
+
+test('a sandbox that was suspended is not in use', async () => {
+  const emulator = await start();
+  const adapter = client(emulator);
+  const handle = await adapter.create('box');
+  await adapter.suspend(handle);
+  expect(adapter.stats()).toEqual({ sandboxesInUse: 0, openStreams: 0, stdinOwners: 0 });
+});
+
+test('a process of others is listed, although one of its id was terminated when it was not there', async () => {
+  const emulator = await start();
+  const adapter = client(emulator);
+  const handle = await adapter.create('box');
+  const command = await adapter.spawn(handle, 'sleep', ['600'], { detachable: true });
+  const foreign = { processes: [{ pid: 4_000_000, config: { cmd: 'sleep' } }] };
+  await adapter.terminateSession(handle, '4000000');
+  emulator.faults.add({ method: 'POST', path: '/process.Process/List', answer: { status: 200, json: foreign } });
+  expect(await adapter.listSessions(handle)).toEqual([{ id: '4000000', command: 'sleep', tty: false }]);
+  await command.stop();
+});
+
+test('a shell that is gone before it read its program has run nothing', async () => {
+  const emulator = await start();
+  const adapter = client(emulator);
+  const handle = await adapter.create('box');
+  const gone = { status: 404, json: { code: 'not_found', message: 'process with pid 7 not found' } };
+  emulator.faults.add({ method: 'POST', path: '/process.Process/SendInput', answer: gone });
+  await expect(adapter.exec(handle, 'true')).rejects.toMatchObject({
+    code: 'unavailable',
+    detail: 'closed_before_exit',
+    effect: 'none',
+  });
+});
+
+test.each(['x@evil.test', 'evil.test/path', 'evil test', 'evil.test?x'])(
+  'a domain such as %j, which is no host name, is not where the token goes',
+  async (domain) => {
+    const emulator = await start({ domain });
+    const adapter = new E2bAdapter(new E2bOptions({ apiKey: emulator.apiKey, baseUrl: emulator.url, retryBaseMs: 5 }));
+    await expect(adapter.createNew('box')).rejects.toMatchObject({ code: 'unavailable', effect: 'unknown' });
+  },
+);
