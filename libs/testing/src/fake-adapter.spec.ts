@@ -138,14 +138,15 @@ describe('stdin', () => {
     // Nobody reads what it echoes, so it reads no further.
     const command = await fake.spawn(handle, 'stay', [], { stdin: true });
     const written: number[] = [];
-    const writes = [1, 2, 3, 4].map(async (n) => {
-      await command.writeStdin('abcd');
-      written.push(n);
-    });
-    await turns();
+    const writes: Promise<number>[] = [];
+    for (const n of [1, 2, 3, 4]) {
+      writes.push(command.writeStdin('abcd').then(() => written.push(n)));
+      // Those that wait together are written together.
+      await turns();
+    }
     expect(written).toEqual([1, 2, 3]);
     await fake.terminateSession(handle, command.sessionId ?? '');
-    expect(await refusal(writes[3] as Promise<void>)).toEqual({ code: 'command_exited', effect: 'unknown' });
+    expect(await refusal(writes[3] as Promise<number>)).toEqual({ code: 'command_exited', effect: 'unknown' });
     await command.closeStdin();
     expect(await record(command)).toMatchObject({ exit: { exitCode: 143, signal: 'SIGTERM' } });
   });
