@@ -99,6 +99,11 @@ describe('answers of E2B', () => {
     expect(isUnreached(answer(status, body))).toBe(expected);
   });
 
+  test.each([500, 503, 504])('%p of the proxy may come after the effect', (status) => {
+    const failed = answer(status, { sandboxId: 'i1', message: 'timeout', code: status });
+    expect(words(answerError(failed))).toEqual({ code: 'unavailable', detail: undefined, effect: 'unknown' });
+  });
+
   test.each([
     ['sandbox_capacity_unavailable', 503],
     ['sandbox_no_compatible_node', 503],

@@ -85,7 +85,7 @@ export function isMissing(answer: Pick<FailedAnswer, 'status' | 'text'>): boolea
 }
 
 function isRefusal(body: JsonObject | undefined): boolean {
-  return REFUSED.has(body?.['error_code']) || typeof body?.['sandboxId'] === 'string';
+  return REFUSED.has(body?.['error_code']);
 }
 
 /** What the last message of a stream says went wrong. */

@@ -29,6 +29,7 @@ export class E2bEventStream {
   #watch: NodeJS.Timeout | undefined;
   #linger: NodeJS.Timeout | undefined;
   #leave = (): void => {};
+  #hasStarted = false;
   #isClosed = false;
   #isRead = false;
   #drained: Promise<void> = Promise.resolve();
@@ -102,8 +103,9 @@ export class E2bEventStream {
   #take({ isLast, message }: ConnectMessage): void {
     if (isLast) {
       const error = asObject(message['error']);
-      const said = error ? streamError(error['code']) : closedBeforeExit();
-      return this.#end(said, undefined, true);
+      const said = error && streamError(error['code']);
+      // Of a process that was started it is no refusal.
+      return this.#end(said && !this.#hasStarted ? said : closedBeforeExit(said), undefined, true);
     }
     const { start, data, end } = asObject(message['event']) ?? {};
     if (start !== undefined) this.#started(asObject(start)?.['pid']);
@@ -114,6 +116,7 @@ export class E2bEventStream {
   }
 
   #started(pid: unknown): void {
+    this.#hasStarted = true;
     if (typeof pid === 'number' && Number.isSafeInteger(pid) && pid > 0) this.#events.started(String(pid));
     else this.#end(unreadable('did not say which process it started'));
   }
