@@ -170,7 +170,7 @@ export class E2bAdapter extends SandboxAdapter {
   }
 
   protected override doExec(handle: SandboxHandle, request: ExecRequest): Promise<ExecResult> {
-    return execInSandbox(this.#machines, this.#startMs, handle, request);
+    return execInSandbox(this.#machines, this.#owners, this.#startMs, handle, request);
   }
 
   protected override async doSpawn(handle: SandboxHandle, request: SpawnRequest): Promise<SandboxCommand> {

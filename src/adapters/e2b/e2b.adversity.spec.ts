@@ -98,10 +98,7 @@ test.each([[{}], [null], ['boom'], [7]])('a terminal of which the end is %j has 
   const handle = await adapter.create('box');
   const rewrite: StreamRewrite = (step) => {
     if (!('data' in step) || !step.data.includes('"end":')) return [step];
-    const payload = Buffer.from(JSON.stringify({ event: { end } }));
-    const head = Buffer.alloc(5);
-    head.writeUInt32BE(payload.byteLength, 1);
-    return [{ data: Buffer.concat([head, payload]), binary: true }];
+    return [framed(0, { event: { end } })];
   };
   emulator.faults.add({ method: 'POST', path: '/process.Process/Start', rewrite });
   const command = await adapter.spawn(handle, ...sh('exit 3'), { tty: { cols: 80, rows: 24 } });
@@ -149,3 +146,53 @@ test.each(['x@evil.test', 'evil.test/path', 'evil test', 'evil.test?x'])(
     await expect(adapter.createNew('box')).rejects.toMatchObject({ code: 'unavailable', effect: 'unknown' });
   },
 );
+
+test.each(['resource_exhausted', 'not_found', 'invalid_argument'])(
+  'a stream that ends with %s when its command was sent refuses nothing',
+  async (code) => {
+    const emulator = await start();
+    const adapter = client(emulator);
+    const handle = await adapter.create('box');
+    const rewrite: StreamRewrite = (step) => {
+      if (!('data' in step) || !step.data.includes('"data":')) return [step];
+      return [framed(2, { error: { code, message: 'no' } }), { close: 1006 }];
+    };
+    emulator.faults.add({ method: 'POST', path: '/process.Process/Start', rewrite });
+    const exec = adapter.exec(handle, 'true');
+    await expect(exec).rejects.toMatchObject({ code: 'unavailable', effect: 'unknown' });
+  },
+);
+
+test('a page of a gateway is no empty directory', async () => {
+  const emulator = await start();
+  const adapter = client(emulator);
+  const handle = await adapter.create('box');
+  const page = { status: 200, html: '<html>welcome</html>' };
+  emulator.faults.add({ method: 'POST', path: '/filesystem.Filesystem/ListDir', times: 9, answer: page });
+  await expect(adapter.listFiles(handle, '.')).rejects.toMatchObject({ code: 'provider', detail: 'malformed_reply' });
+});
+
+test('the input of an exec goes to no other process that has its number, once its stream was lost', async () => {
+  const emulator = await start();
+  const adapter = client(emulator);
+  const handle = await adapter.create('box');
+  const cut: StreamRewrite = (step) =>
+    'data' in step && step.data.includes('"data":') ? [step, { close: 1006 }] : [step];
+  emulator.faults.add({ method: 'POST', path: '/process.Process/Start', rewrite: cut });
+  const sent = (): number => emulator.calls.matching({ method: 'POST', path: '/process.Process/SendInput' }).length;
+  async function* late(): AsyncGenerator<string> {
+    await emulator.calls.arrived({ method: 'POST', path: '/process.Process/Start' }, 2);
+    yield 'secret';
+  }
+  emulator.faults.add({ method: 'POST', path: '/process.Process/List', times: 99, answer: { status: 200, json: {} } });
+  const exec = adapter.exec(handle, 'cat', [], { stdin: late(), timeoutMs: 1_500 });
+  await expect(exec).rejects.toMatchObject({ code: 'unavailable' });
+  expect(sent()).toBe(1);
+}, 20_000);
+
+function framed(flags: number, message: unknown): { readonly data: Buffer; readonly binary: boolean } {
+  const payload = Buffer.from(JSON.stringify(message));
+  const head = Buffer.of(flags, 0, 0, 0, 0);
+  head.writeUInt32BE(payload.byteLength, 1);
+  return { data: Buffer.concat([head, payload]), binary: true };
+}

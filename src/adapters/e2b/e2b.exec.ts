@@ -1,8 +1,16 @@
-import { StreamingCommand, collectExec, type ExecRequest, type ExecResult, type SandboxHandle } from '#libs/contract';
+import {
+  collectExec,
+  type ExecRequest,
+  type ExecResult,
+  type SandboxCommand,
+  type SandboxHandle,
+} from '#libs/contract';
 import { checkArguments } from '../common/command-words.js';
 import { Deadline } from '../common/deadline.js';
+import type { StdinOwners } from '../common/stdin-owners.js';
 import type { E2bMachine } from './e2b.machine.js';
 import type { E2bMachines } from './e2b.machines.js';
+import { commandOf } from './e2b.spawn.js';
 import { startCommand, type StartedCommand } from './e2b.start-command.js';
 import { stopSession } from './e2b.stop.js';
 
@@ -13,6 +21,7 @@ const STOP_MS = 4_500;
 /** Runs a command to its end. */
 export async function execInSandbox(
   machines: E2bMachines,
+  owners: StdinOwners,
   timeoutMs: number,
   handle: SandboxHandle,
   request: ExecRequest,
@@ -20,7 +29,7 @@ export async function execInSandbox(
   checkArguments(request);
   const { stdin, signal, ...rest } = request;
   let started: { readonly machine: E2bMachine; readonly command: StartedCommand } | undefined;
-  const start = async (): Promise<StreamingCommand> => {
+  const start = async (): Promise<SandboxCommand> => {
     const deadline = new Deadline(timeoutMs, signal);
     try {
       const spec = { ...rest, stdin: stdin !== undefined, detachable: false };
@@ -28,7 +37,7 @@ export async function execInSandbox(
         machine,
         command: await startCommand(machine, spec, deadline),
       }));
-      return commandOf(handle, started.command, stdin !== undefined);
+      return commandOf(started.machine, owners, handle, started.command, stdin !== undefined);
     } finally {
       deadline[Symbol.dispose]();
     }
@@ -38,22 +47,6 @@ export async function execInSandbox(
     ...(signal !== undefined && { signal }),
     ...(stdin !== undefined && { stdin }),
     stop: async () => ({ confirmed: started !== undefined && (await stop(started.machine, started.command)) }),
-  });
-}
-
-function commandOf(handle: SandboxHandle, { process, stream, feed }: StartedCommand, stdin: boolean): StreamingCommand {
-  return new StreamingCommand({
-    provider: handle.provider,
-    handle,
-    stream,
-    channel: {
-      write: (data) => process.write(data),
-      closeStdin: () => process.closeStdin(),
-      taken: () => feed.taken(),
-      stop: async () => feed.stop(),
-    },
-    stdin,
-    tty: false,
   });
 }
 

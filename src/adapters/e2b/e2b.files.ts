@@ -107,7 +107,11 @@ async function ask(
   deadline: Deadline,
 ): Promise<Readonly<Record<string, unknown>>> {
   const answer = await machine.tryCall(`filesystem.Filesystem/${method}`, message, deadline, { again: true });
-  if (answer.ok) return asObject(answer.json()) ?? {};
+  if (answer.ok) {
+    const body = asObject(answer.json());
+    if (body === undefined) throw malformedReply(method);
+    return body;
+  }
   // Without a code of its own it is not the path that is missing, but the method.
   if (answer.status === 404 && connectCodeOf(answer) === undefined) throw malformedReply(method);
   throw answerError(answer);

@@ -4,7 +4,7 @@ import type { Deadline } from '../common/deadline.js';
 import { formatSessionId } from '../common/session-id.js';
 import type { StdinOwners } from '../common/stdin-owners.js';
 import type { E2bMachine } from './e2b.machine.js';
-import { startCommand } from './e2b.start-command.js';
+import { startCommand, type StartedCommand } from './e2b.start-command.js';
 import { SessionStdin } from './e2b.stdin.js';
 import { spawnOnTerminal } from './e2b.terminal.js';
 
@@ -18,7 +18,18 @@ export async function spawnInSandbox(
 ): Promise<SandboxCommand> {
   checkArguments(request);
   if (request.tty) return spawnOnTerminal(machine, handle, { ...request, tty: request.tty }, deadline);
-  const { nonce, process, stream, feed } = await startCommand(machine, { ...request, stderrToStdout: false }, deadline);
+  const started = await startCommand(machine, { ...request, stderrToStdout: false }, deadline);
+  return commandOf(machine, owners, handle, started, request.stdin);
+}
+
+/** What reads a command that was started, and writes to it. */
+export function commandOf(
+  machine: E2bMachine,
+  owners: StdinOwners,
+  handle: SandboxHandle,
+  { nonce, process, stream, feed }: StartedCommand,
+  hasStdin: boolean,
+): StreamingCommand {
   const id = { pid: process.pid, nonce };
   const stdin = new SessionStdin({
     machine,
@@ -42,7 +53,7 @@ export async function spawnInSandbox(
         stdin.close();
       },
     },
-    stdin: request.stdin,
+    stdin: hasStdin,
     tty: false,
   });
 }
