@@ -190,6 +190,17 @@ test('the input of an exec goes to no other process that has its number, once it
   expect(sent()).toBe(1);
 }, 20_000);
 
+test('a sandbox that stays paused however often it is woken is not woken for ever', async () => {
+  const emulator = await start();
+  const adapter = client(emulator);
+  const handle = await adapter.createNew('box');
+  const paused = { sandboxID: handle.instanceId, state: 'paused', metadata: {} };
+  const answer = { status: 200, json: paused };
+  emulator.faults.add({ method: 'GET', path: '/sandboxes/:id', times: 999, answer });
+  await expect(adapter.publicUrl(handle, { port: 80 })).rejects.toMatchObject({ code: 'unavailable' });
+  expect(emulator.calls.matching({ method: 'POST', path: /connect$/ }).length).toBeLessThan(20);
+});
+
 function framed(flags: number, message: unknown): { readonly data: Buffer; readonly binary: boolean } {
   const payload = Buffer.from(JSON.stringify(message));
   const head = Buffer.of(flags, 0, 0, 0, 0);

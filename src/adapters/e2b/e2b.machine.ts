@@ -132,11 +132,13 @@ export class E2bMachine {
 
   /** As it is, once it runs. @throws {SandboxError} `not_found` */
   async running(deadline: Deadline): Promise<SandboxResource> {
-    const sandbox = await this.control.find(this.id, deadline);
-    if (sandbox === undefined) throw this.gone();
-    if (sandbox.state !== 'suspended') return sandbox;
-    await this.wake(deadline);
-    return this.running(deadline);
+    for (let round = 0; round < MOST_ROUNDS; round += 1) {
+      const sandbox = await this.control.find(this.id, deadline);
+      if (sandbox === undefined) throw this.gone();
+      if (sandbox.state !== 'suspended') return sandbox;
+      await this.wake(deadline);
+    }
+    throw unreachable();
   }
 
   /** The service has none of its id. */
