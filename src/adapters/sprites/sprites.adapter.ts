@@ -56,7 +56,8 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 /**
  * Sandboxes on Fly Sprites. A sprite is addressed by its name only: for a handle with an `instanceId` the id is read
  * immediately before destroy, restore and terminate, and a name that is taken anew between that and the act is acted
- * on all the same.
+ * on all the same. Of a service whose answer to a create has no id, `createNew` reads it right after, by the name. A
+ * create that is refused with 400, which leaves open why, is one of a name that is taken where the sprite is there.
  *
  * Sprites park themselves: suspend and resume only look whether the sprite is there, and any other call into it
  * wakes it. Sessions survive a pause and are lost when the machine was stopped. Their output is kept in the sprite, in
