@@ -39,6 +39,8 @@ export async function openDaytona(alternatives: Partial<DaytonaAlternatives> = {
   });
   const client = (): DaytonaAdapter =>
     new DaytonaAdapter(new DaytonaOptions({ apiKey: emulator.token, apiUrl: `${proxy.url}/api`, retryBaseMs: 10 }));
+  // A fault of it strikes at the first answer that holds what it is for.
+  const output = Object.assign(errand('start', 'read'), { times: Infinity });
   return {
     subject: {
       name: 'daytona',
@@ -52,31 +54,36 @@ export async function openDaytona(alternatives: Partial<DaytonaAlternatives> = {
         egress: ({ name }) => Promise.resolve(egressOf(emulator, name)),
         leftovers: () => Promise.resolve(emulator.names.map((name) => `the sandbox ${name}`)),
       },
-      faults: hostedFaults({
-        proxy,
-        faults: emulator.faults,
-        requests: {
-          create: { method: 'POST', path: '/api/sandbox' },
-          createNew: { method: 'POST', path: '/api/sandbox' },
-          get: { method: 'GET', path: SANDBOX },
-          destroy: { method: 'DELETE', path: SANDBOX },
-          listAllNames: { method: 'GET', path: '/api/sandbox' },
-          suspend: { method: 'POST', path: `${SANDBOX}/stop` },
-          resume: { method: 'POST', path: `${SANDBOX}/start` },
-          writeFile: errand('place'),
-          exec: errand('start'),
-          spawn: errand('start'),
-          attach: errand('read'),
-          listSessions: errand('list'),
-          terminateSession: errand('stop'),
+      faults: {
+        ...hostedFaults({
+          proxy,
+          faults: emulator.faults,
+          requests: {
+            create: { method: 'POST', path: '/api/sandbox' },
+            createNew: { method: 'POST', path: '/api/sandbox' },
+            get: { method: 'GET', path: SANDBOX },
+            destroy: { method: 'DELETE', path: SANDBOX },
+            listAllNames: { method: 'GET', path: '/api/sandbox' },
+            suspend: { method: 'POST', path: `${SANDBOX}/stop` },
+            resume: { method: 'POST', path: `${SANDBOX}/start` },
+            writeFile: errand('place'),
+            exec: errand('start'),
+            spawn: errand('start'),
+            attach: errand('read'),
+            listSessions: errand('list'),
+            terminateSession: errand('stop'),
+          },
+          output,
+          laterPage: { method: 'GET', path: '/api/sandbox', where: ({ query }) => query.has('cursor') },
+          cut,
+          withoutExit,
+          trailing,
+        }),
+        repeatFrames: () => {
+          const fault = emulator.faults.add({ ...output, rewrite: repeating() });
+          return () => fault.remove();
         },
-        // It strikes at the first answer that holds what it is for.
-        output: Object.assign(errand('start', 'read'), { times: Infinity }),
-        laterPage: { method: 'GET', path: '/api/sandbox', where: ({ query }) => query.has('cursor') },
-        cut,
-        withoutExit,
-        trailing,
-      }),
+      },
     },
     [Symbol.asyncDispose]: async () => {
       await proxy.close();
@@ -137,6 +144,21 @@ function withoutExit(): StreamRewrite {
   return onLines(
     (line) => EXIT.test(line),
     (lines) => ({ lines: lines.filter((line) => !EXIT.test(line)) }),
+  );
+}
+
+/** Every piece of output comes twice. */
+function repeating(): StreamRewrite {
+  return onLines(
+    (line) => HEADER.test(line),
+    (lines) => {
+      const blocks: string[][] = [];
+      for (const line of lines) {
+        if (line.startsWith('@')) blocks.push([line]);
+        else blocks.at(-1)?.push(line);
+      }
+      return { lines: blocks.flatMap((block) => (HEADER.test(block[0] ?? '') ? block.concat(block) : block)) };
+    },
   );
 }
 
