@@ -61,15 +61,15 @@ describe('answers of the Daytona control plane', () => {
     expect(words(toolboxError(answer(status, HTML)))).toEqual({ code, detail, effect });
   });
 
-  test.each<[string, number, unknown, string]>([
-    ['its own word about the sandbox', 404, MISSING, 'not_found'],
-    ['a route that an organization does not have', 404, NO_ROUTE, 'not_supported'],
-    ['a page', 404, HTML, 'unavailable'],
-    ['nothing', 404, '', 'unavailable'],
-    ['a body without a path', 404, { statusCode: 404, message: 'no' }, 'unavailable'],
-    ['a body of another status', 404, { ...MISSING, statusCode: 400 }, 'unavailable'],
-    ['a body of another type', 404, { ...MISSING, statusCode: '404' }, 'unavailable'],
-  ])('a 404 with %s is %#', (_, status, body, code) => {
+  test.each<[string, string, number, unknown]>([
+    ['its own word about the sandbox', 'not_found', 404, MISSING],
+    ['a route that an organization does not have', 'not_supported', 404, NO_ROUTE],
+    ['a page', 'unavailable', 404, HTML],
+    ['nothing', 'unavailable', 404, ''],
+    ['a body without a path', 'unavailable', 404, { statusCode: 404, message: 'no' }],
+    ['a body of another status', 'unavailable', 404, { ...MISSING, statusCode: 400 }],
+    ['a body of another type', 'unavailable', 404, { ...MISSING, statusCode: '404' }],
+  ])('a 404 with %s is %s', (_, code, status, body) => {
     expect(apiError(answer(status, body)).code).toBe(code);
     expect(isNotFound(answer(status, body))).toBe(code === 'not_found');
   });
@@ -108,16 +108,16 @@ describe('answers of the Daytona toolbox', () => {
     expect(toolboxError(answer(status, body)).code).toBe('unavailable');
   });
 
-  test.each<[string, number, unknown, boolean]>([
-    ['a sandbox that does not run', 400, PARKED, true],
-    ['one in storage', 404, NO_CONTAINER, true],
-    ['a credential', 401, {}, true],
-    ['a 404 without a word', 404, '', true],
-    ['a bad request', 400, { statusCode: 400, code: 'BAD_REQUEST', message: 'bad request: no' }, false],
-    ['a missing file', 404, { statusCode: 404, code: 'FILE_NOT_FOUND', message: 'no' }, false],
-    ['a gateway', 502, '', false],
-    ['a success', 200, {}, false],
-  ])('about %s may be the proxy: %#', (_, status, body, expected) => {
+  test.each<[string, boolean, number, unknown]>([
+    ['a sandbox that does not run', true, 400, PARKED],
+    ['one in storage', true, 404, NO_CONTAINER],
+    ['a credential', true, 401, {}],
+    ['a 404 without a word', true, 404, ''],
+    ['a bad request', false, 400, { statusCode: 400, code: 'BAD_REQUEST', message: 'bad request: no' }],
+    ['a missing file', false, 404, { statusCode: 404, code: 'FILE_NOT_FOUND', message: 'no' }],
+    ['a gateway', false, 502, ''],
+    ['a success', false, 200, {}],
+  ])('about %s may be of the proxy: %p', (_, expected, status, body) => {
     expect(neverArrived(answer(status, body))).toBe(expected);
   });
 
@@ -133,15 +133,15 @@ describe('answers of the Daytona toolbox', () => {
     expect(isGatewayFailure(answer(500))).toBe(false);
   });
 
-  test.each<[string, number, unknown, string]>([
-    ['FILE_NOT_FOUND', 404, { code: 'FILE_NOT_FOUND' }, 'not_found'],
-    ['FILE_ACCESS_DENIED', 403, { code: 'FILE_ACCESS_DENIED' }, 'denied'],
-    ['FILE_READ_FAILED', 500, { code: 'FILE_READ_FAILED' }, 'unavailable'],
-    ['INVALID_FILE_PATH', 400, { code: 'INVALID_FILE_PATH' }, 'invalid'],
-    ['no code and a 404, once the sandbox is known to run', 404, '', 'not_found'],
-    ['no code and a 403', 403, '', 'denied'],
-    ['no code and a 400', 400, '', 'invalid'],
-  ])('a file call with %s is told apart: %#', (_, status, body, code) => {
+  test.each<[string, string, number, unknown]>([
+    ['FILE_NOT_FOUND', 'not_found', 404, { code: 'FILE_NOT_FOUND' }],
+    ['FILE_ACCESS_DENIED', 'denied', 403, { code: 'FILE_ACCESS_DENIED' }],
+    ['FILE_READ_FAILED', 'unavailable', 500, { code: 'FILE_READ_FAILED' }],
+    ['INVALID_FILE_PATH', 'invalid', 400, { code: 'INVALID_FILE_PATH' }],
+    ['no code and a 404, once the sandbox is known to run', 'not_found', 404, ''],
+    ['no code and a 403', 'denied', 403, ''],
+    ['no code and a 400', 'invalid', 400, ''],
+  ])('of a file call with %s are %s', (_, code, status, body) => {
     expect(fileError(answer(status, body)).code).toBe(code);
   });
 });
