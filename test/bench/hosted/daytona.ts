@@ -12,6 +12,9 @@ const LOOK_HOLD = 8;
 /** Beyond those, for the service to give up. */
 const MARGIN = 10;
 
+/** Journals of ended commands that stay in the sandbox. */
+const KEPT = 100;
+
 const READ = 'nestjs-sandbox (read)';
 
 interface Sandbox {
@@ -52,7 +55,7 @@ class Client {
     const nonce = hex();
     const once = as === 'exec';
     const program = startProgram({
-      command: { nonce, cmd, args, env: [], stdin: false, detachable: false },
+      command: { nonce, cmd, args, env: [], stdin: false, detachable: false, keep: KEPT },
       tag: `nestjs-sandbox:c:${nonce}`,
       title: titleOf([cmd, ...args].join(' ')),
       owner: hex(),
