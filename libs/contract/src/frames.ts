@@ -11,6 +11,7 @@ export interface Exit {
 /** Bytes that a command wrote. */
 export interface OutputFrame {
   readonly type: 'stdout' | 'stderr';
+  /** As they were written, and as they stay: no later frame is written over them. */
   readonly data: Uint8Array;
   /** Bytes of that stream before this frame. */
   readonly offset: number;
