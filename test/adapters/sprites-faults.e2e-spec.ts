@@ -102,6 +102,19 @@ describe('creating a sprite', () => {
 });
 
 describe('finding and deleting sprites', () => {
+  test.each<[string, Fault['answer']]>([
+    ['a page of a gateway', { status: 404, html: '<html>nothing here</html>' }],
+    ['a server that knows no such path', { status: 404, text: '404 page not found\n' }],
+  ])('%s is no word of the service', async (_, answer) => {
+    const { emulator, adapter, box } = await open();
+    emulator.faults.add({ path: '/v1/sprites/box', answer, times: 99 });
+    const said = { code: 'provider', detail: 'malformed_reply' };
+    expect(await refusal(adapter.get(box))).toMatchObject({ ...said, effect: 'none' });
+    expect(await refusal(adapter.resume(box))).toMatchObject(said);
+    expect(await refusal(adapter.destroy(box))).toMatchObject({ ...said, effect: 'unknown' });
+    expect(emulator.names).toEqual(['box']);
+  });
+
   test('only a 404 is not_found', async () => {
     const { emulator, adapter, box } = await open();
     expect(await refusal(adapter.get(adapter.buildHandle('none')))).toMatchObject({ code: 'not_found' });
@@ -424,6 +437,15 @@ describe('terminating a session', () => {
     expect(await refusal(stop)).toMatchObject(unknown);
     expect(posts(emulator, KILL)).toBe(1);
     expect(emulator.names).toEqual(['box']);
+    await command.stop();
+  });
+
+  test.each([404, 410])('is not confirmed by a page with %p', async (status) => {
+    const { emulator, adapter, box } = await open();
+    const command = await adapter.spawn(box, 'sleep', ['60'], { detachable: true });
+    emulator.faults.add({ method: 'POST', path: KILL, answer: { status, html: '<html>nothing here</html>' } });
+    expect(await refusal(adapter.terminateSession(box, command.sessionId as string))).toMatchObject(unknown);
+    expect(await adapter.listSessions(box)).toHaveLength(1);
     await command.stop();
   });
 

@@ -30,7 +30,14 @@ describe('answers of the Sprites API', () => {
     [599, 'unavailable', undefined, 'unknown'],
   ])('%p is %s, %s, %s', (status, code, detail, effect) => {
     expect(words(answerError(answer(status)))).toEqual({ code, detail, effect });
+    if (status === 404 || status === 410) return;
     expect(words(answerError(answer(status, '<html>no</html>')))).toEqual({ code, detail, effect });
+  });
+
+  test.each([404, 410])('a page with %p says nothing of what is there', (status) => {
+    const said = { code: 'provider', detail: 'malformed_reply', effect: 'unknown' };
+    expect(words(answerError(answer(status, '\n<html>no</html>')))).toEqual(said);
+    expect(words(answerError(answer(status, '<html>no</html>'), 'read'))).toEqual(said);
   });
 
   test.each<[string, number, string, string, string | undefined, string]>([

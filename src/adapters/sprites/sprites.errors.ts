@@ -52,6 +52,8 @@ const BY_FILE_CODE: Readonly<Record<string, { readonly read: Fault; readonly wri
  */
 export function answerError(answer: FailedAnswer, use?: 'read' | 'write'): SandboxError {
   const { status } = answer;
+  // A gateway, or a base URL that leads elsewhere, knows nothing of what is there.
+  if ((status === 404 || status === 410) && isPage(answer)) return malformedReply(`status ${status} with a page`);
   const body = asObject(parseJson(answer.text()));
   const fileCode = fileCodeOf(answer);
   const ofFile = use && fileCode !== undefined ? BY_FILE_CODE[fileCode] : undefined;
@@ -63,6 +65,16 @@ export function answerError(answer: FailedAnswer, use?: 'read' | 'write'): Sandb
     ...(waitMs !== undefined && { retryAfterMs: waitMs }),
     message: `the Sprites API answered ${status}${ofFile ? ` ${fileCode}` : ''}`,
   });
+}
+
+/** Whether the service says that there is no sprite of a name, and not something on the way to it. */
+export function saysNoSprite(answer: Pick<FailedAnswer, 'status' | 'text'>): boolean {
+  return answer.status === 404 && typeof asObject(parseJson(answer.text()))?.['error'] === 'string';
+}
+
+/** A page for people, which the service never answers with. */
+export function isPage(answer: Pick<FailedAnswer, 'text'>): boolean {
+  return /^\s*</.test(answer.text());
 }
 
 /** The code of POSIX in a refusal of a file endpoint. */

@@ -2,6 +2,7 @@ import type { Deadline } from '../common/deadline.js';
 import type { HttpAnswer } from '../common/http-client.js';
 import { parseJsonLines } from '../common/json.js';
 import { spritePath, type SpritesClient } from './sprites.client.js';
+import { isPage } from './sprites.errors.js';
 
 const MAX_ANSWER_BYTES = 16 * 1024;
 const BEFORE_THE_LAST: ReadonlySet<unknown> = new Set(['signal', 'timeout', 'exited', 'killed']);
@@ -38,7 +39,7 @@ export async function killProcess(
     maxBytes: MAX_ANSWER_BYTES,
   });
   const { status } = answer;
-  if (status === 404 || status === 410) return { outcome: 'ended', status };
+  if (status === 404 || status === 410) return isPage(answer) ? { outcome: 'unproved' } : { outcome: 'ended', status };
   if (status >= 400 && status < 500) return { outcome: 'refused', answer };
   return (status === 200 && proof(answer.text(), signal)) || { outcome: 'unproved' };
 }

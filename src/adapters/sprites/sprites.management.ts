@@ -3,7 +3,14 @@ import { Logger } from '@nestjs/common';
 import type { Deadline } from '../common/deadline.js';
 import type { HttpAnswer } from '../common/http-client.js';
 import { spritePath, type SpritesClient } from './sprites.client.js';
-import { anotherIncarnation, answerError, malformedReply, nameTaken, unconfirmed } from './sprites.errors.js';
+import {
+  anotherIncarnation,
+  answerError,
+  malformedReply,
+  nameTaken,
+  unconfirmed,
+  saysNoSprite,
+} from './sprites.errors.js';
 import { spriteResource, type SpriteResource } from './sprites.resource.js';
 
 /** How often a deleted sprite is asked for until it is gone. */
@@ -62,7 +69,8 @@ export class SpritesManagement {
   /** `undefined`: there is none of that name. */
   async find(name: string, deadline: Deadline): Promise<SpriteResource | undefined> {
     const answer = await this.#client.sendAgain({ method: 'GET', path: spritePath(name), deadline });
-    if (answer.status === 404) return undefined;
+    if (saysNoSprite(answer)) return undefined;
+    if (answer.status === 404) throw malformedReply('the sprite');
     return resourceIn(answer, name);
   }
 
