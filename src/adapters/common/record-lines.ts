@@ -13,17 +13,21 @@ export class RecordLines {
   push(data: Uint8Array): Buffer {
     const all = this.#rest.byteLength === 0 ? asBuffer(data) : Buffer.concat([this.#rest, data]);
     const pieces: Uint8Array[] = [];
+    const whole = all.lastIndexOf(LINE_FEED) + 1;
     let at = 0;
-    for (let end = all.indexOf(LINE_FEED, at); end !== -1; end = all.indexOf(LINE_FEED, at)) {
-      pieces.push(decoded(all.subarray(at, end + 1)));
-      at = end + 1;
+    while (at < whole) {
+      // Lines of bytes are decoded together, up to the next word: neither alphabet has an `@`.
+      const next = all[at] === AT ? all.indexOf(LINE_FEED, at) + 1 : all.indexOf(AT, at);
+      const end = next === -1 || next > whole ? whole : next;
+      pieces.push(decoded(all.subarray(at, end)));
+      at = end;
     }
     this.#rest = Buffer.from(all.subarray(at));
     return Buffer.concat(pieces);
   }
 }
 
-/** @param line with its line feed */
+/** @param line a word, or lines of bytes in one encoding, with their line feeds */
 function decoded(line: Buffer): Uint8Array {
   if (line[0] === AT) return line;
   const text = line.toString('latin1');

@@ -93,16 +93,13 @@ export function enclosed(program: string): string {
 
 /** What a program printed, if that is whole. What a shell says on its own before is not the program's. */
 export function between(result: string): string {
-  const lines = result.trimEnd().split('\n');
-  const begin = lines.indexOf(BEGIN);
-  if (begin === -1 || lines.at(-1) !== END) {
+  const text = `\n${result.trimEnd()}`;
+  const begin = text.indexOf(`\n${BEGIN}\n`);
+  if (begin === -1 || !text.endsWith(`\n${END}`)) {
     throw new SandboxError('unavailable', {
       effect: 'unknown',
       message: 'a program in the sandbox did not come to its end',
     });
   }
-  return lines
-    .slice(begin + 1, -1)
-    .map((line) => `${line}\n`)
-    .join('');
+  return text.slice(begin + BEGIN.length + 2, -END.length);
 }

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { SandboxError } from '#libs/contract';
 import { malformedWord } from '../common/journal-errors.js';
 import { JournalParser, type JournalRecord } from '../common/journal-parser.js';
@@ -23,13 +24,11 @@ const MAX_BROKEN = 2;
 export type Poll = (from: TextReadFrom, signal: AbortSignal) => Promise<string | undefined>;
 
 /** Lets the lines of one look through that belong to a journal, and says what that look ended with. */
-export function journalLines(
-  text: string,
-  isFirst: boolean,
-): { readonly lines: readonly string[]; readonly last: string } {
-  const lines = text.split('\n').filter((line, i) => line !== '' && (isFirst || i > 0 || !line.startsWith('@f')));
-  const last = lines.at(-1) ?? '';
-  return last === '@p' ? { lines: lines.slice(0, -1), last } : { lines, last };
+export function journalText(text: string, isFirst: boolean): { readonly journal: string; readonly last: string } {
+  const from = !isFirst && text.startsWith('@f') ? text.indexOf('\n') + 1 : 0;
+  const lastAt = text.lastIndexOf('\n', text.length - 2) + 1;
+  const last = text.slice(lastAt).trimEnd();
+  return { journal: text.slice(from, last === '@p' ? Math.max(from, lastAt) : undefined), last };
 }
 
 /** What does not run has no processes, and how they ended nobody knows. */
@@ -120,19 +119,22 @@ export class PollingReader implements ShProcess {
     };
     const text = await this.#poll(from, this.#abort.signal);
     if (!this.#isOpen) return false;
-    const { lines, last } = journalLines(text ?? PARKED, this.#isFirst);
+    const { journal, last } = journalText(text ?? PARKED, this.#isFirst);
     if (!ENDS.test(last)) throw malformedWord();
     let bytes = 0;
     const parser = new JournalParser((record) => {
       this.#forward(record);
       if (record.type === 'output') bytes += record.data.byteLength;
     });
-    parser.push(new RecordLines().push(Buffer.from(lines.map((line) => `${line}\n`).join(''))));
+    parser.push(new RecordLines().push(Buffer.from(journal)));
     this.#isFirst = false;
     this.#takeOver = false;
     const canPush = this.#openPush !== undefined && this.#broken < MAX_BROKEN;
     this.#calm = canPush && bytes <= CALM_BYTES ? this.#calm + 1 : 0;
-    return last === '@p';
+    if (last !== '@p') return false;
+    // Credit for what came is given in a later turn: a look before it would ask for less than its reader takes.
+    await setImmediate();
+    return true;
   }
 
   /** @returns whether there may be more */

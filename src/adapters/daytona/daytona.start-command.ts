@@ -11,7 +11,7 @@ import type { InSandbox } from './daytona.context.js';
 import { runErrand, wordsIn, type Errand } from './daytona.execute.js';
 import { feedOf } from './daytona.feed.js';
 import { PatientStream } from './daytona.patient-stream.js';
-import { journalLines } from './daytona.polling-reader.js';
+import { journalText } from './daytona.polling-reader.js';
 import { startProgram } from './daytona.programs.js';
 
 /** Journals of ended sessions of a kind. Those of many short commands at once must all be there until they are read. */
@@ -73,9 +73,9 @@ export async function startCommand(
 
 /** What has come with the start; the rest is read. */
 function deliver(feed: JournalFeed, text: string): void {
-  const { lines, last } = journalLines(text, false);
+  const { journal, last } = journalText(text, false);
   const parser = new JournalParser((record) => feed.live.record(record));
-  parser.push(new RecordLines().push(Buffer.from(lines.map((line) => `${line}\n`).join(''))));
+  parser.push(new RecordLines().push(Buffer.from(journal)));
   if (!/^@[xl](?: |$)/.test(last)) feed.live.closed(closedBeforeExit());
 }
 
