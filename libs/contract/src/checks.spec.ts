@@ -47,10 +47,10 @@ const accepted: [string, (value: never) => unknown, unknown, unknown?][] = [
   [
     'checkEnv',
     checkEnv,
-    { A: '1', 'b c': '' },
+    { A: '1', 'b-c': '' },
     [
       ['A', '1'],
-      ['b c', ''],
+      ['b-c', ''],
     ],
   ],
   [
@@ -135,9 +135,10 @@ const refused: [string, (value: never) => unknown, unknown, string][] = [
   [
     'checkEnv',
     checkEnv,
-    { 'A hunter2': '\udc00' },
+    { 'A-hunter2': '\udc00' },
     'env: a value: contains a lone surrogate, which UTF-8 cannot carry',
   ],
+  ['checkEnv', checkEnv, { 'A hunter2': '1' }, 'env: a name must not contain a space'],
   ['checkEnv', checkEnv, { A: 5 }, 'env.A: expected a string, got 5'],
   ['checkEnv', checkEnv, { A: undefined }, 'env.A: expected a string, got nothing'],
 ];
