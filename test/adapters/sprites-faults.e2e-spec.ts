@@ -440,10 +440,14 @@ describe('terminating a session', () => {
     await command.stop();
   });
 
-  test.each([404, 410])('is not confirmed by a page with %p', async (status) => {
+  test.each<[string, Fault['answer']]>([
+    ['a page with 404', { status: 404, html: '<html>nothing here</html>' }],
+    ['a page with 410', { status: 410, html: '<html>nothing here</html>' }],
+    ['the 404 of another server', { status: 404, text: '404 page not found\n' }],
+  ])('is not confirmed by %s while the session is listed', async (_, answer) => {
     const { emulator, adapter, box } = await open();
     const command = await adapter.spawn(box, 'sleep', ['60'], { detachable: true });
-    emulator.faults.add({ method: 'POST', path: KILL, answer: { status, html: '<html>nothing here</html>' } });
+    emulator.faults.add({ method: 'POST', path: KILL, answer });
     expect(await refusal(adapter.terminateSession(box, command.sessionId as string))).toMatchObject(unknown);
     expect(await adapter.listSessions(box)).toHaveLength(1);
     await command.stop();

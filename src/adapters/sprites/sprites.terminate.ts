@@ -42,6 +42,11 @@ export async function terminateSession(
     const signal = mode === 'force' ? 'SIGKILL' : 'SIGTERM';
     const request = { name, pid: id.pid, signal, graceMs: timeoutMs } as const;
     const outcome = await killProcess(client, request, deadline).catch(lostAnswer);
+    if (outcome.outcome === 'ended') {
+      // A 404 may be that of something on the way: the list that had it must be without it.
+      const left = await findSession(client, name, id, deadline).catch(lostAnswer);
+      if (left === 'live') throw unconfirmed('the end of the session');
+    }
     await conclude(client, name, id.nonce, mode, outcome);
   } finally {
     deadline[Symbol.dispose]();
