@@ -273,7 +273,17 @@ describe.each(SHELLS)('the shim under %s', (name, shell) => {
   });
 
   test('ends without an exit when its journal was deleted', async () => {
-    const { words, stdout } = await run(sh('echo up; sleep 0.2; rm -rf "$HOME/.nestjs-sandbox"'));
+    const program = start({ ...sh('echo up; read -r x; rm -rf "$HOME/.nestjs-sandbox"'), stdin: true });
+    await until('it runs', () => program.stdout.toString() === 'up\n');
+    program.stdin.end('\n');
+    await settles('the program', program.ended);
+    expect(program.words.slice(1)).toEqual(['l']);
+  });
+
+  test('ends without an exit where none can be recorded', async () => {
+    const nonce = newNonce();
+    const blocked = sh('mkdir "$HOME/.nestjs-sandbox/sessions/$1/exit.tmp"; echo up', nonce);
+    const { words, stdout } = await run({ ...blocked, nonce });
     expect(stdout.toString()).toBe('up\n');
     expect(words.slice(1)).toEqual(['l']);
   });

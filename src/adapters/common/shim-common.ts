@@ -9,6 +9,7 @@
 //   end     present once the exit is about to be recorded: what was measured after it is perhaps beyond that
 //   stdin   present where the command has an open stdin
 //   tty     present for a session on a terminal, which has no `out` and no `err`
+//   o e     the FIFOs of stdout and stderr, there until the exit is recorded, or could not be
 //   quiet   whoever makes it tells the shim to print no more output, since another reader took over
 //   i       a FIFO where stdin does not come from the shim's own
 //   taken   "<bytes> <state>" of stdin that goes through the pump, see `PUMP`; `lock` is a FIFO that holds a line
@@ -104,7 +105,7 @@ sb_emit() {
     if sb_piece e err "$sb_e" "$sb_se"; then sb_e=$((sb_e + sb_n)) sb_moved=1; fi
     if [ -n "$sb_moved" ]; then sb_i=0 sb_any=1; continue; fi
     if [ -n "$sb_x" ]; then sb_say "x $sb_x"; return; fi
-    [ -d "$sb_d" ] || { sb_say l; return; }
+    if [ "$sb_w" -ge 0 ]; then [ -d "$sb_d" ]; else [ -e "$sb_d/o" ] || [ -e "$sb_d/exit" ]; fi || { sb_say l; return; }
     if [ "$sb_gone" -gt 4 ]; then [ -e "$sb_d/exit" ] || { sb_say l; return; }; fi
     if sb_over; then sb_say p; return; fi
     sb_i=$((sb_i + 1))

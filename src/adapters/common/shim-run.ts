@@ -10,7 +10,7 @@ import { PUMP } from './shim-pump.js';
  * of output, ignore the signals that stop a group. What the leader wrote is in the journal once its pump ended, or
  * sleeps on an empty FIFO because others still hold the other end; what those write later is not part of the session.
  * After the leader the shim and its own helpers ignore those signals too: one that dies of them would spoil the record.
- * Where the exit cannot be recorded nothing waits for it: the printing of output is ended.
+ * Where the exit cannot be recorded, what prints output learns it by the FIFOs, which are gone without one.
  * The leader runs in the foreground: the status of `wait` cannot be told from its own interruption. After a TERM the
  * group does not outlive the leader.
  */
@@ -130,9 +130,8 @@ fi
 : >"$sb_d/end"
 if [ -n "$sb_tty" ]; then sb_so=0 sb_se=0; else sb_sizes; fi
 [ -n "$sb_so" ] && [ -n "$sb_se" ] &&
-  echo "$sb_c $sb_so $sb_se $sb_how" >"$sb_d/exit.tmp" && mv -f "$sb_d/exit.tmp" "$sb_d/exit" ||
-  [ -n "$sb_tty" ] || kill -KILL "$sb_em"
-rm -f "$sb_d/o" "$sb_d/e"
+  echo "$sb_c $sb_so $sb_se $sb_how" >"$sb_d/exit.tmp" && mv -f "$sb_d/exit.tmp" "$sb_d/exit"
+rm -f "$sb_d/o" "$sb_d/e" || [ -n "$sb_tty" ] || kill -KILL "$sb_em"
 if [ -n "$sb_term" ]; then
   sb_i=0
   until [ -n "$sb_tty" ] || [ -e "$sb_d/emitted" ] || [ "$sb_i" -ge 50 ]; do sb_sleep 0.02; sb_i=$((sb_i + 1)); done
