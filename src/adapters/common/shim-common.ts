@@ -87,6 +87,7 @@ sb_over() {
   if [ -n "$sb_any" ]; then [ "$sb_i" -ge 4 ]; return; fi
   [ $((sb_i % 10)) -eq 9 ] && [ "$(date +%s)" -ge "$sb_until" ]
 }
+sb_coming() { [ -e "$sb_d/o" ] || [ -e "$sb_d/exit" ]; }
 sb_emit() {
   sb_o=$1 sb_e=$2 sb_w=$3 sb_i=0 sb_gone=0 sb_any= sb_told=
   [ -z "$sb_hold" ] || sb_until=$(($(date +%s) + sb_hold))
@@ -98,14 +99,14 @@ sb_emit() {
     fi
     sb_sizes
     if [ -n "$sb_x" ]; then set -- $sb_x; sb_so=$2 sb_se=$3
-    elif [ -e "$sb_d/end" ]; then sb_so=$sb_o sb_se=$sb_e; fi
+    elif [ -e "$sb_d/end" ] && sb_coming; then sb_so=$sb_o sb_se=$sb_e; fi
     sb_moved=
     if [ "$sb_w" -ge 0 ] && sb_tell; then sb_i=0; fi
     if sb_piece o out "$sb_o" "$sb_so"; then sb_o=$((sb_o + sb_n)) sb_moved=1; fi
     if sb_piece e err "$sb_e" "$sb_se"; then sb_e=$((sb_e + sb_n)) sb_moved=1; fi
     if [ -n "$sb_moved" ]; then sb_i=0 sb_any=1; continue; fi
     if [ -n "$sb_x" ]; then sb_say "x $sb_x"; return; fi
-    if [ "$sb_w" -ge 0 ]; then [ -d "$sb_d" ]; else [ -e "$sb_d/o" ] || [ -e "$sb_d/exit" ]; fi || { sb_say l; return; }
+    if [ "$sb_w" -ge 0 ]; then [ -d "$sb_d" ]; else sb_coming; fi || { sb_say l; return; }
     if [ "$sb_gone" -gt 4 ]; then [ -e "$sb_d/exit" ] || { sb_say l; return; }; fi
     if sb_over; then sb_say p; return; fi
     sb_i=$((sb_i + 1))
