@@ -364,6 +364,18 @@ describe('Feeds', () => {
     await expect(feeds.detach(SANDBOX, 'nobody', false)).rejects.toMatchObject({ code: 'not_found' });
   });
 
+  test('evicts nothing of a full journal whose slow reader is taken off, and comes back', async () => {
+    outlet.stall();
+    const id = await spawn('head -c 1000000 /dev/zero; exit 3');
+    await tail(id, ({ position }) => position > 512 * KiB);
+    await feeds.detach(SANDBOX, id, true);
+    expect((await keeper.journal(SANDBOX, id)).oldest).toEqual({ stdout: 0, stderr: 0 });
+    expect(await attach(id, 1)).toEqual({ stdout: 0, stderr: 0 });
+    outlet.flow();
+    expect(await outlet.ended()).toEqual({ sessionId: id, code: 3 });
+    expect(outlet.text(1).length + outlet.text().length).toBe(1_000_000);
+  });
+
   test('with the socket everything is let go: what is attached, held, and about to be', async () => {
     const attached = await spawn('read a');
     const held = await spawn('read a');

@@ -61,14 +61,15 @@ export class Feeds {
   async detach(sandbox: string, id: string, hold: boolean): Promise<void> {
     const { keeper } = this.context;
     const key = sessionKey(sandbox, id);
+    const reach = hold ? 'hold' : 'detached';
     const feed = this.feeds.get(key);
-    if (feed) feed.close();
+    if (feed) feed.close(reach);
     else await keeper.journal(sandbox, id);
     // An attach that came after this request has the last word.
     if (this.feeds.has(key) || this.context.outlet.signal.aborted) return;
     if (hold) this.held.set(key, { sandbox, id });
     else this.held.delete(key);
-    keeper.reach(sandbox, id, hold ? 'hold' : 'detached');
+    keeper.reach(sandbox, id, reach);
   }
 
   /** Which sandbox an attached session belongs to, for requests that do not say so. */
@@ -128,9 +129,9 @@ export class Feeds {
         this.held.delete(key);
         keeper.reach(sandbox, id, reach);
       },
-      onClosed: () => {
+      onClosed: (reach) => {
         unfollow();
-        if (feed.started) keeper.reach(sandbox, id, 'detached');
+        if (feed.started) keeper.reach(sandbox, id, reach);
         if (this.feeds.get(key) === feed) this.feeds.delete(key);
       },
     });

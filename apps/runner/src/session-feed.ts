@@ -25,8 +25,8 @@ export interface FeedContext {
   readonly limits: { readonly readBytes: number; readonly rereadBytes: number };
   /** What its readers need no longer has moved. */
   onReach(reach: StreamOffsets): void;
-  /** Called once, when the feed has ended, for whatever reason. */
-  onClosed(): void;
+  /** Called once, when the feed has ended, for whatever reason; on `hold` what is kept is wanted all the same. */
+  onClosed(reach: 'detached' | 'hold'): void;
 }
 
 /**
@@ -116,15 +116,15 @@ export class SessionFeed {
     this.start(live);
   }
 
-  /** Stops everything at once. Idempotent. */
-  close(): void {
+  /** Stops everything at once. A journal at its cap is let go of at `detached`, even for a moment. Idempotent. */
+  close(reach: 'detached' | 'hold' = 'detached'): void {
     if (this.isClosed) return;
     this.isClosed = true;
     for (const { reader } of this.replays) void reader.close();
     void this.liveReader?.close();
     this.replays.length = 0;
     this.held = undefined;
-    this.context.onClosed();
+    this.context.onClosed(reach);
     this.wake();
     this.finish();
   }
