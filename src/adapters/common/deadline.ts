@@ -59,3 +59,17 @@ export class Deadline implements Disposable {
     this.#caller?.removeEventListener('abort', this.#abort);
   }
 }
+
+/** `work` with a deadline of its own, which is disposed of once it has settled. */
+export async function withinDeadline<T>(
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+  work: (deadline: Deadline) => PromiseLike<T>,
+): Promise<T> {
+  const deadline = new Deadline(timeoutMs, signal);
+  try {
+    return await work(deadline);
+  } finally {
+    deadline[Symbol.dispose]();
+  }
+}

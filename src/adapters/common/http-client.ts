@@ -13,6 +13,8 @@ export interface HttpRequest {
   readonly query?: Iterable<readonly [name: string, value: string]>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array<ArrayBuffer> | string;
+  /** The body as JSON, and its content type. */
+  readonly json?: object;
   readonly deadline: Deadline;
   /** A longer answer is `provider` / `malformed_reply`. @default 8 MiB */
   readonly maxBytes?: number;
@@ -66,6 +68,13 @@ export class HttpClient {
     return url;
   }
 
+  /** {@link url} of a WebSocket. */
+  socketUrl(path: string, query?: HttpRequest['query']): URL {
+    const url = this.url(path, query);
+    url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
+    return url;
+  }
+
   /**
    * The answer as it begins. Its body has no deadline: whoever asked reads it to its end, or aborts `life`.
    *
@@ -98,10 +107,11 @@ export class HttpClient {
     }
   }
 
-  #fetch({ method, path, query, headers, body }: HttpRequest, signal: AbortSignal): Promise<Response> {
+  #fetch({ method, path, query, headers, json, ...rest }: HttpRequest, signal: AbortSignal): Promise<Response> {
+    const body = json === undefined ? rest.body : JSON.stringify(json);
     return fetch(this.url(path, query), {
       method,
-      headers: { ...headers, ...this.#headers() },
+      headers: { ...(json && { 'content-type': 'application/json' }), ...headers, ...this.#headers() },
       ...(body !== undefined && { body }),
       redirect: 'manual',
       signal,

@@ -1,6 +1,7 @@
 import { SandboxError } from '#libs/contract';
+import { notSupported } from './not-supported.js';
 
-// What a session that runs under the shim can end with beside an exit.
+// What a session that runs under the shim can end with beside an exit, and what is refused of one.
 
 export function closedBeforeExit(cause?: unknown): SandboxError {
   return new SandboxError('unavailable', {
@@ -69,4 +70,17 @@ export function malformedWord(): SandboxError {
     effect: 'unknown',
     message: 'the shim in the sandbox said something else than was asked',
   });
+}
+
+export function commandExited(): SandboxError {
+  return new SandboxError('command_exited', { effect: 'none', message: 'the command has exited' });
+}
+
+export function stdinNotOpen(message: string): SandboxError {
+  return new SandboxError('invalid', { detail: 'stdin_not_open', effect: 'none', message });
+}
+
+/** It can be listed, and no more. */
+export function foreignSession(): SandboxError {
+  return notSupported('the session was not started by this library: it cannot be attached or terminated');
 }

@@ -1,5 +1,5 @@
 import type { CommandStream, SandboxError, StreamOffsets } from '#libs/contract';
-import { Deadline } from './deadline.js';
+import { withinDeadline, type Deadline } from './deadline.js';
 import { FirstWord } from './first-word.js';
 import { closedBeforeExit, journalFailed, malformedWord, sessionLost, streamGap } from './journal-errors.js';
 import { recordedExit, type JournalRecord } from './journal-parser.js';
@@ -177,15 +177,13 @@ export class JournalFeed {
   async #reopen(): Promise<void> {
     if (await this.#init.ready?.()) this.#failures = 0;
     if (this.#mode === 'ended') return;
-    const deadline = new Deadline(this.#init.timeoutMs);
     try {
-      const [word, ...values] = await this.#open({ ...this.#next }, true, deadline);
+      const reopen = (deadline: Deadline) => this.#open({ ...this.#next }, true, deadline);
+      const [word, ...values] = await withinDeadline(this.#init.timeoutMs, undefined, reopen);
       if (word === 'n') this.#fail(sessionLost());
       else if (word !== 'f' || values.length !== 3) this.#fail(malformedWord());
     } catch (error) {
       this.#failed(error as SandboxError);
-    } finally {
-      deadline[Symbol.dispose]();
     }
   }
 

@@ -1,4 +1,4 @@
-import { SandboxError } from '#libs/contract';
+import { stdinNotOpen } from './journal-errors.js';
 
 /** Who may write to the stdin of a session: the newest that asked to, as far as this process knows. */
 export class StdinOwners {
@@ -10,7 +10,7 @@ export class StdinOwners {
     this.#owners.set(session, owner);
     return {
       check: () => {
-        if (this.#owners.get(session) !== owner) throw taken();
+        if (this.#owners.get(session) !== owner) throw stdinNotOpen('a newer attach owns the stdin of this session');
       },
       release: () => {
         if (this.#owners.get(session) === owner) this.#owners.delete(session);
@@ -21,12 +21,4 @@ export class StdinOwners {
   get size(): number {
     return this.#owners.size;
   }
-}
-
-function taken(): SandboxError {
-  return new SandboxError('invalid', {
-    detail: 'stdin_not_open',
-    effect: 'none',
-    message: 'a newer attach owns the stdin of this session',
-  });
 }

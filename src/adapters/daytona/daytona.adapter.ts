@@ -1,7 +1,6 @@
 import { Injectable, Optional } from '@nestjs/common';
 import {
   SandboxAdapter,
-  invalidArgument,
   sandboxHandle,
   type AttachRequest,
   type CallOptions,
@@ -20,8 +19,9 @@ import {
   type TerminateRequest,
   type WriteFileRequest,
 } from '#libs/contract';
-import { Deadline } from '../common/deadline.js';
-import { SeenExits } from '../common/seen-exits.js';
+import { BoundedMap } from '../common/bounded-map.js';
+import { withinDeadline } from '../common/deadline.js';
+import { checkSandboxName } from '../common/sandbox-name.js';
 import { attachInDaytona } from './daytona.attach.js';
 import { DaytonaClient } from './daytona.client.js';
 import {
@@ -57,7 +57,8 @@ const CAPABILITIES: readonly SandboxCapability[] = [
   'create_new',
 ];
 
-const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+/** The newest are remembered: the list lags behind by seconds. */
+const MAX_DESTROYED = 1000;
 
 /**
  * Sandboxes on Daytona. A sandbox is addressed by its name and, where a handle has an `instanceId`, by that alone; what
@@ -85,7 +86,7 @@ export class DaytonaAdapter extends SandboxAdapter {
   readonly #management: DaytonaManagement;
   readonly #urls: PublicUrls;
   /** Ids of sandboxes that are gone. */
-  readonly #destroyed = new SeenExits();
+  readonly #destroyed = new BoundedMap<string, true>(MAX_DESTROYED);
 
   /** @param options without them, what the environment says */
   constructor(@Optional() options: DaytonaOptions = new DaytonaOptions({})) {
@@ -97,25 +98,24 @@ export class DaytonaAdapter extends SandboxAdapter {
   }
 
   protected override checkName(name: string): void {
-    if (NAME.test(name)) return;
-    throw invalidArgument('name: expected 1 to 128 letters, digits, -, . and _, beginning with a letter or digit');
+    checkSandboxName(name);
   }
 
   protected override doCreate(name: string, options: CallOptions): Promise<SandboxHandle> {
-    return within(options, LIFECYCLE_TIMEOUT_MS, async (deadline) => {
+    return withinDeadline(LIFECYCLE_TIMEOUT_MS, options.signal, async (deadline) => {
       await this.#management.create(name, deadline);
       return sandboxHandle(this.provider, name);
     });
   }
 
   protected override doCreateNew(name: string, options: CallOptions): Promise<SandboxHandle> {
-    return within(options, LIFECYCLE_TIMEOUT_MS, async (deadline) =>
+    return withinDeadline(LIFECYCLE_TIMEOUT_MS, options.signal, async (deadline) =>
       sandboxHandle(this.provider, name, await this.#management.createNew(name, deadline)),
     );
   }
 
   protected override doGet(handle: SandboxHandle, options: CallOptions): Promise<SandboxInfo> {
-    return within(options, READ_TIMEOUT_MS, async (deadline) => {
+    return withinDeadline(READ_TIMEOUT_MS, options.signal, async (deadline) => {
       const { status, raw } = await getSandbox(this.#context.client, handle, deadline);
       return { status, raw };
     });
@@ -123,15 +123,15 @@ export class DaytonaAdapter extends SandboxAdapter {
 
   protected override doDestroy(handle: SandboxHandle, options: CallOptions): Promise<void> {
     this.#context.toolboxes.forget(handle);
-    return within(options, LIFECYCLE_TIMEOUT_MS, async (deadline) => {
+    return withinDeadline(LIFECYCLE_TIMEOUT_MS, options.signal, async (deadline) => {
       const id = await this.#management.destroy(handle, deadline);
-      if (id !== undefined) this.#destroyed.add(id);
+      if (id !== undefined) this.#destroyed.set(id, true);
       this.#context.toolboxes.forget(handle);
     });
   }
 
   protected override doListAllNames(options: CallOptions): Promise<string[]> {
-    return within(options, READ_TIMEOUT_MS, async (deadline) => {
+    return withinDeadline(READ_TIMEOUT_MS, options.signal, async (deadline) => {
       const sandboxes = await listSandboxes(this.#context.client, deadline);
       return sandboxes.filter(({ id }) => !this.#destroyed.has(id)).map(({ name }) => name);
     });
@@ -139,7 +139,7 @@ export class DaytonaAdapter extends SandboxAdapter {
 
   protected override doSuspend(handle: SandboxHandle, options: CallOptions): Promise<void> {
     this.#context.toolboxes.forget(handle);
-    return within(options, LIFECYCLE_TIMEOUT_MS, async (deadline) => {
+    return withinDeadline(LIFECYCLE_TIMEOUT_MS, options.signal, async (deadline) => {
       await this.#management.suspend(handle, deadline);
       this.#context.toolboxes.forget(handle);
     });
@@ -147,26 +147,26 @@ export class DaytonaAdapter extends SandboxAdapter {
 
   protected override doResume(handle: SandboxHandle, options: CallOptions): Promise<SandboxHandle> {
     this.#context.toolboxes.forget(handle);
-    return within(options, RESUME_TIMEOUT_MS, async (deadline) => {
+    return withinDeadline(RESUME_TIMEOUT_MS, options.signal, async (deadline) => {
       await this.#context.toolboxes.ready(handle, deadline);
       return sandboxHandle(this.provider, handle.name, handle.instanceId);
     });
   }
 
   protected override doWriteFile(handle: SandboxHandle, request: WriteFileRequest): Promise<void> {
-    return within(request, USE_TIMEOUT_MS, (deadline) => writeFile(this.#in(handle), request, deadline));
+    return withinDeadline(USE_TIMEOUT_MS, request.signal, (deadline) => writeFile(this.#in(handle), request, deadline));
   }
 
   protected override doReadFile(handle: SandboxHandle, path: string, options: CallOptions): Promise<Uint8Array> {
-    return within(options, USE_TIMEOUT_MS, (deadline) => readFile(this.#in(handle), path, deadline));
+    return withinDeadline(USE_TIMEOUT_MS, options.signal, (deadline) => readFile(this.#in(handle), path, deadline));
   }
 
   protected override doListFiles(handle: SandboxHandle, path: string, options: CallOptions): Promise<FileEntry[]> {
-    return within(options, USE_TIMEOUT_MS, (deadline) => listFiles(this.#in(handle), path, deadline));
+    return withinDeadline(USE_TIMEOUT_MS, options.signal, (deadline) => listFiles(this.#in(handle), path, deadline));
   }
 
   protected override doStatFile(handle: SandboxHandle, path: string, options: CallOptions): Promise<FileStat> {
-    return within(options, USE_TIMEOUT_MS, (deadline) => statFile(this.#in(handle), path, deadline));
+    return withinDeadline(USE_TIMEOUT_MS, options.signal, (deadline) => statFile(this.#in(handle), path, deadline));
   }
 
   protected override doExec(handle: SandboxHandle, request: ExecRequest): Promise<ExecResult> {
@@ -178,7 +178,7 @@ export class DaytonaAdapter extends SandboxAdapter {
   }
 
   protected override doListSessions(handle: SandboxHandle, options: CallOptions): Promise<SandboxSession[]> {
-    return within(options, USE_TIMEOUT_MS, (deadline) => listSessions(this.#in(handle), deadline));
+    return withinDeadline(USE_TIMEOUT_MS, options.signal, (deadline) => listSessions(this.#in(handle), deadline));
   }
 
   protected override doAttach(handle: SandboxHandle, request: AttachRequest): Promise<SandboxCommand> {
@@ -196,27 +196,16 @@ export class DaytonaAdapter extends SandboxAdapter {
     options: CallOptions,
   ): Promise<void> {
     const settings = settingsFor(policy);
-    return within(options, USE_TIMEOUT_MS, (deadline) => applyPolicy(this.#context.client, handle, settings, deadline));
+    return withinDeadline(USE_TIMEOUT_MS, options.signal, (deadline) =>
+      applyPolicy(this.#context.client, handle, settings, deadline),
+    );
   }
 
   protected override doPublicUrl(handle: SandboxHandle, port: number, options: CallOptions): Promise<string> {
-    return within(options, READ_TIMEOUT_MS, (deadline) => this.#urls.find(handle, port, deadline));
+    return withinDeadline(READ_TIMEOUT_MS, options.signal, (deadline) => this.#urls.find(handle, port, deadline));
   }
 
   #in(handle: SandboxHandle): InSandbox {
     return { ...this.#context, handle };
-  }
-}
-
-async function within<T>(
-  { signal }: CallOptions,
-  timeoutMs: number,
-  work: (deadline: Deadline) => Promise<T>,
-): Promise<T> {
-  const deadline = new Deadline(timeoutMs, signal);
-  try {
-    return await work(deadline);
-  } finally {
-    deadline[Symbol.dispose]();
   }
 }

@@ -1,31 +1,15 @@
-import { SandboxError, type SandboxErrorCode, type SandboxErrorInit } from '#libs/contract';
-import { asObject, parseJson, type JsonObject } from '../common/json.js';
+import { SandboxError } from '#libs/contract';
+import { bodyOf, faultOf, malformedAnswer, type FailedAnswer, type Fault } from '../common/failed-answer.js';
+import type { JsonObject } from '../common/json.js';
 import { retryAfterMs } from '../common/retry-after.js';
-
-/** What of an answer says what went wrong. */
-export interface FailedAnswer {
-  readonly status: number;
-  readonly headers: Iterable<readonly [name: string, value: string]>;
-  text(): string;
-}
-
-type Fault = readonly [code: SandboxErrorCode, init?: Pick<SandboxErrorInit, 'detail' | 'effect'>];
 
 /** Of both services. A 404 is looked at more closely, since both give it for much else than a missing sandbox. */
 const BY_STATUS: Readonly<Record<number, Fault>> = {
-  400: ['invalid'],
-  401: ['denied'],
-  403: ['denied'],
   404: ['unavailable', { effect: 'none' }],
   405: ['not_supported'],
-  408: ['unavailable', { effect: 'unknown' }],
   409: ['unavailable', { effect: 'none' }],
   410: ['unavailable', { effect: 'none' }],
-  413: ['invalid', { detail: 'request_too_large' }],
-  414: ['invalid', { detail: 'request_too_large' }],
   422: ['not_supported'],
-  429: ['rate_limited'],
-  431: ['invalid', { detail: 'request_too_large' }],
 };
 
 /** Codes of the file calls. */
@@ -45,7 +29,7 @@ export function apiError(answer: FailedAnswer): SandboxError {
   const { status } = answer;
   if (isNotFound(answer)) return errorOf('API', answer, ['not_found']);
   if (status === 404 && isMissingRoute(bodyOf(answer))) return errorOf('API', answer, ['not_supported']);
-  return errorOf('API', answer, byStatus(status));
+  return errorOf('API', answer, faultOf(status, BY_STATUS));
 }
 
 /** Whether the control plane says that there is no such thing: a 404 of its own, and not of a route or of a gateway. */
@@ -57,7 +41,11 @@ export function isNotFound(answer: FailedAnswer): boolean {
 
 /** What an answer of the toolbox other than a success means, to which the sandbox itself is known to be there. */
 export function toolboxError(answer: FailedAnswer): SandboxError {
-  return errorOf('toolbox', answer, isParked(answer) ? ['unavailable', { effect: 'none' }] : byStatus(answer.status));
+  return errorOf(
+    'toolbox',
+    answer,
+    isParked(answer) ? ['unavailable', { effect: 'none' }] : faultOf(answer.status, BY_STATUS),
+  );
 }
 
 /**
@@ -104,15 +92,6 @@ function errorOf(who: 'API' | 'toolbox', answer: FailedAnswer, [code, init]: Fau
   });
 }
 
-/** Other 4xx are refusals; 5xx may come after the effect; a redirect is not followed, and nothing else is understood. */
-function byStatus(status: number): Fault {
-  const known = BY_STATUS[status];
-  if (known) return known;
-  if (status >= 500) return ['unavailable', { effect: 'unknown' }];
-  if (status >= 400) return ['invalid'];
-  return ['provider', { detail: 'malformed_reply', effect: 'unknown' }];
-}
-
 /** The longest of all headers that say when to come back; most carry the name of a limit at their end. */
 function waitOf({ status, headers }: FailedAnswer): number | undefined {
   if (status !== 429 && status < 500) return undefined;
@@ -120,10 +99,6 @@ function waitOf({ status, headers }: FailedAnswer): number | undefined {
     .filter(([name]) => name.toLowerCase().startsWith('retry-after'))
     .flatMap(([, value]) => retryAfterMs(value) ?? []);
   return waits.length > 0 ? Math.max(...waits) : undefined;
-}
-
-function bodyOf(answer: FailedAnswer): JsonObject | undefined {
-  return asObject(parseJson(answer.text()));
 }
 
 function codeOf(body: JsonObject | undefined): string | undefined {
@@ -136,11 +111,7 @@ function isMissingRoute(body: JsonObject | undefined): boolean {
 
 /** A success whose body is not what it must be. */
 export function malformedReply(what: string): SandboxError {
-  return new SandboxError('provider', {
-    detail: 'malformed_reply',
-    effect: 'unknown',
-    message: `${what}: the Daytona API answered something else than it should`,
-  });
+  return malformedAnswer('the Daytona API', what);
 }
 
 export function noApiKey(): SandboxError {
@@ -154,20 +125,4 @@ export function noSandbox(name: string): SandboxError {
 /** It is there, and will not run by waiting. */
 export function failedSandbox(name: string, state: string): SandboxError {
   return new SandboxError('provider', { effect: 'none', message: `the sandbox '${name}' is in state ${state}` });
-}
-
-/** Something was asked for, and nothing says that it was done. */
-export function unconfirmed(what: string, cause?: unknown): SandboxError {
-  return new SandboxError('unavailable', {
-    effect: 'unknown',
-    message: `${what} was not confirmed`,
-    ...(cause !== undefined && { cause }),
-  });
-}
-
-export function foreignSession(): SandboxError {
-  return new SandboxError('not_supported', {
-    effect: 'none',
-    message: 'the session was not started by this library: it cannot be attached or terminated',
-  });
 }

@@ -1,6 +1,8 @@
-import { StreamingCommand, collectExec, type ExecRequest, type ExecResult } from '#libs/contract';
+import { collectExec, type ExecRequest, type ExecResult, type StreamingCommand } from '#libs/contract';
 import { checkArguments } from '../common/command-words.js';
-import { Deadline } from '../common/deadline.js';
+import { withinDeadline } from '../common/deadline.js';
+import { EXEC_STOP } from '../common/exec-stop.js';
+import { commandOf } from './daytona.command.js';
 import { USE_TIMEOUT_MS, type InSandbox } from './daytona.context.js';
 import { runErrandWithin, type Errand } from './daytona.execute.js';
 import { cleanProgram } from './daytona.programs.js';
@@ -8,9 +10,6 @@ import { startCommand, type StartedCommand } from './daytona.start-command.js';
 import { JournalStdin } from './daytona.stdin.js';
 import { stopSession } from './daytona.stop.js';
 
-/** Between TERM and KILL, and for the answer. */
-const GRACE_MS = 2_000;
-const STOP_MS = 4_500;
 /** A command that ends by then takes one request. Whoever stops it waits no longer than this. */
 const HOLD_SECONDS = 1;
 /** A larger journal is removed at once. */
@@ -24,14 +23,10 @@ export async function execInDaytona(context: InSandbox, request: ExecRequest): P
   let started: StartedCommand | undefined;
   const end = { isStopped: false, isGone: true };
   const start = async (): Promise<StreamingCommand> => {
-    const deadline = new Deadline(USE_TIMEOUT_MS, signal);
-    try {
-      const spec = { ...rest, stdin: stdin !== undefined, detachable: false, holdSeconds: HOLD_SECONDS, push: false };
-      started = await startCommand(context, spec, deadline);
-      return commandOf(context, started, stdin !== undefined);
-    } finally {
-      deadline[Symbol.dispose]();
-    }
+    const spec = { ...rest, stdin: stdin !== undefined, detachable: false, holdSeconds: HOLD_SECONDS, push: false };
+    started = await withinDeadline(USE_TIMEOUT_MS, signal, (deadline) => startCommand(context, spec, deadline));
+    const input = new JournalStdin(context, started, started.stream);
+    return commandOf(context, started, input, { stdin: stdin !== undefined });
   };
   const stop = async (): Promise<{ confirmed: boolean }> => {
     Object.assign(end, { isStopped: true, isGone: false });
@@ -51,31 +46,11 @@ export async function execInDaytona(context: InSandbox, request: ExecRequest): P
   }
 }
 
-function commandOf(context: InSandbox, started: StartedCommand, stdin: boolean): StreamingCommand {
-  const { stream, feed } = started;
-  const channel = new JournalStdin(context, started, stream);
-  return new StreamingCommand({
-    provider: context.handle.provider,
-    handle: context.handle,
-    stream,
-    channel: {
-      write: (data, options) => channel.write(data, options),
-      closeStdin: (options) => channel.closeStdin(options),
-      taken: () => feed.taken(),
-      stop: async () => feed.stop(),
-    },
-    stdin,
-    tty: false,
-  });
-}
-
 async function stopStarted(context: InSandbox, { nonce, pid }: StartedCommand): Promise<boolean> {
-  const deadline = new Deadline(STOP_MS);
-  try {
-    return (await stopSession(context, { nonce, pid, graceMs: GRACE_MS }, deadline)) !== 'there';
-  } finally {
-    deadline[Symbol.dispose]();
-  }
+  const session = { nonce, pid, graceMs: EXEC_STOP.graceMs };
+  return (
+    (await withinDeadline(EXEC_STOP.timeoutMs, undefined, (left) => stopSession(context, session, left))) !== 'there'
+  );
 }
 
 /** Its journal is nobody's any more; with what is large, nobody waits for the next command. */

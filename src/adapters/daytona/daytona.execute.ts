@@ -1,9 +1,8 @@
 import { SandboxError, type SandboxHandle } from '#libs/contract';
-import { Deadline } from '../common/deadline.js';
+import { withinDeadline, type Deadline } from '../common/deadline.js';
 import { asObject } from '../common/json.js';
 import { newNonce } from '../common/session-id.js';
 import { quote } from '../common/shell-quote.js';
-import { jsonBody } from './daytona.client.js';
 import { malformedReply, toolboxError } from './daytona.errors.js';
 import type { ToolboxCall, Toolboxes } from './daytona.toolboxes.js';
 
@@ -36,14 +35,13 @@ export async function runErrand(
   deadline: Deadline,
 ): Promise<string | undefined> {
   const timeout = Math.ceil(seconds) + MARGIN_SECONDS;
-  const { headers, body } = jsonBody({ command: enclosed(program), timeout });
   const answer = await toolboxes.call(
     handle,
     {
       method: 'POST',
       path: '/process/execute',
-      headers: { ...headers, 'user-agent': `nestjs-sandbox (${purpose})` },
-      body,
+      headers: { 'user-agent': `nestjs-sandbox (${purpose})` },
+      json: { command: enclosed(program), timeout },
       deadline,
       ...(maxBytes !== undefined && { maxBytes }),
     },
@@ -57,19 +55,14 @@ export async function runErrand(
 }
 
 /** {@link runErrand} with a time of its own for each request, within the deadline of the whole. */
-export async function runErrandWithin(
+export function runErrandWithin(
   toolboxes: Toolboxes,
   handle: SandboxHandle,
   errand: Errand,
   timeoutMs: number,
   signal?: AbortSignal,
 ): Promise<string | undefined> {
-  const deadline = new Deadline(timeoutMs, signal);
-  try {
-    return await runErrand(toolboxes, handle, errand, deadline);
-  } finally {
-    deadline[Symbol.dispose]();
-  }
+  return withinDeadline(timeoutMs, signal, (deadline) => runErrand(toolboxes, handle, errand, deadline));
 }
 
 /** The words of the first line that a program says. */

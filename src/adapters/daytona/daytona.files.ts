@@ -1,12 +1,13 @@
 import { posix } from 'node:path';
 import { SandboxError, invalidArgument, type FileEntry, type FileStat, type WriteFileRequest } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
+import { unconfirmed } from '../common/failed-answer.js';
 import { MAX_FILE_BYTES, gatherContent } from '../common/file-content.js';
 import type { HttpAnswer } from '../common/http-client.js';
 import { asObject } from '../common/json.js';
 import { newNonce } from '../common/session-id.js';
 import type { InSandbox } from './daytona.context.js';
-import { fileError, malformedReply, unconfirmed } from './daytona.errors.js';
+import { fileError, malformedReply } from './daytona.errors.js';
 import { runErrand, wordsIn } from './daytona.execute.js';
 import { placeProgram } from './daytona.place-program.js';
 import { underHome } from './daytona.start-command.js';

@@ -1,8 +1,10 @@
 import { SandboxError, type SandboxHandle } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
+import { unconfirmed } from '../common/failed-answer.js';
 import type { HttpAnswer } from '../common/http-client.js';
-import { jsonBody, sandboxPath, type DaytonaClient } from './daytona.client.js';
-import { apiError, failedSandbox, isNotFound, malformedReply, noSandbox, unconfirmed } from './daytona.errors.js';
+import { notSupported } from '../common/not-supported.js';
+import { sandboxPath, type DaytonaClient } from './daytona.client.js';
+import { apiError, failedSandbox, isNotFound, malformedReply, noSandbox } from './daytona.errors.js';
 import { findSandbox, getSandbox, isOf, settledSandbox, untilGone } from './daytona.find.js';
 import { sandboxResource } from './daytona.resource.js';
 
@@ -128,7 +130,7 @@ export class DaytonaManagement {
     return this.#client.send({
       method: 'POST',
       path: '/sandbox',
-      ...jsonBody({ name, ...INTERVALS, ...(snapshot !== undefined && { snapshot }) }),
+      json: { name, ...INTERVALS, ...(snapshot !== undefined && { snapshot }) },
       deadline,
       maxBytes: 1024 * 1024,
     });
@@ -140,8 +142,5 @@ function alreadyExists(name: string): SandboxError {
 }
 
 function wouldDelete(name: string): SandboxError {
-  return new SandboxError('not_supported', {
-    effect: 'none',
-    message: `the sandbox '${name}' is ephemeral: stopping it would delete it`,
-  });
+  return notSupported(`the sandbox '${name}' is ephemeral: stopping it would delete it`);
 }

@@ -1,8 +1,9 @@
 import { SandboxError, invalidArgument, type NetworkPolicy, type SandboxHandle } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
+import { unconfirmed } from '../common/failed-answer.js';
 import { asObject } from '../common/json.js';
-import { jsonBody, sandboxPath, type DaytonaClient } from './daytona.client.js';
-import { apiError, isNotFound, isRestricted, noSandbox, unconfirmed } from './daytona.errors.js';
+import { sandboxPath, type DaytonaClient } from './daytona.client.js';
+import { apiError, isNotFound, isRestricted, noSandbox } from './daytona.errors.js';
 import { findSandbox, getSandbox, settledSandbox } from './daytona.find.js';
 
 const MAX_NAMES = 10;
@@ -52,7 +53,7 @@ async function accepted(
   // Ending the block empties the list of addresses as well, which nobody sets here.
   const body = settings.networkBlockAll ? settings : { ...settings, networkAllowList: '' };
   const path = sandboxPath(id, 'network-settings');
-  const answer = await client.sendAgain({ method: 'POST', path, ...jsonBody(body), deadline });
+  const answer = await client.sendAgain({ method: 'POST', path, json: body, deadline });
   if (isRestricted(answer)) throw denied();
   if (answer.status === 400) return false;
   if (isNotFound(answer)) throw noSandbox(id);

@@ -1,4 +1,5 @@
 import type { SandboxHandle } from '#libs/contract';
+import { BoundedMap } from '../common/bounded-map.js';
 import type { Deadline } from '../common/deadline.js';
 import { asObject } from '../common/json.js';
 import { sandboxPath, type DaytonaClient } from './daytona.client.js';
@@ -18,7 +19,7 @@ interface SignedUrl {
 /** Signed URLs, which a browser can open without a header. Whether something listens there is not asked. */
 export class PublicUrls {
   readonly #client: DaytonaClient;
-  readonly #kept = new Map<string, SignedUrl>();
+  readonly #kept = new BoundedMap<string, SignedUrl>(MAX_KEPT);
 
   constructor(client: DaytonaClient) {
     this.#client = client;
@@ -31,8 +32,6 @@ export class PublicUrls {
     if (kept && performance.now() - kept.signedAtMs < FRESH_MS) return kept.url;
     const signed = { url: await this.#sign(id, port, handle.name, deadline), signedAtMs: performance.now() };
     this.#kept.set(key, signed);
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size > MAX_KEPT && oldest !== undefined) this.#kept.delete(oldest);
     return signed.url;
   }
 

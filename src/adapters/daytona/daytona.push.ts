@@ -1,10 +1,9 @@
 import { SandboxError } from '#libs/contract';
-import { Deadline } from '../common/deadline.js';
+import { withinDeadline, type Deadline } from '../common/deadline.js';
 import { asObject } from '../common/json.js';
 import { newNonce } from '../common/session-id.js';
 import { quote } from '../common/shell-quote.js';
 import type { ReadFrom } from '../common/shim.js';
-import { jsonBody } from './daytona.client.js';
 import type { InSandbox } from './daytona.context.js';
 import { malformedReply, toolboxError } from './daytona.errors.js';
 import { LogDemultiplexer } from './daytona.log-demultiplexer.js';
@@ -39,8 +38,7 @@ export async function openPush(
   signal: AbortSignal,
 ): Promise<Push> {
   const id = `${OWN_PREFIX}${newNonce()}`;
-  const deadline = new Deadline(OPEN_MS, signal);
-  try {
+  const open = async (deadline: Deadline): Promise<Push> => {
     await ask(context, '/process/session', { sessionId: id }, deadline);
     const command = enclosed(pollProgram(session.nonce, session.pid, from));
     const exec = { command, runAsync: true, suppressInputEcho: true };
@@ -70,11 +68,12 @@ export async function openPush(
         void remove(context, id);
       },
     };
+  };
+  try {
+    return await withinDeadline(OPEN_MS, signal, open);
   } catch (error) {
     void remove(context, id);
     throw error;
-  } finally {
-    deadline[Symbol.dispose]();
   }
 }
 
@@ -84,7 +83,7 @@ async function ask(
   body: object,
   deadline: Deadline,
 ): Promise<Readonly<Record<string, unknown>> | undefined> {
-  const request = { method: 'POST', path, ...jsonBody(body), deadline } as const;
+  const request = { method: 'POST', path, json: body, deadline } as const;
   const answer = await toolboxes.call(handle, request, { again: false, wake: false });
   if (answer === undefined) throw notRunning();
   if (!answer.ok) throw toolboxError(answer);
@@ -93,15 +92,9 @@ async function ask(
 
 /** Whether it succeeds, nobody can do more. It is gone with the next stop of the sandbox at the latest. */
 async function remove({ toolboxes, handle }: InSandbox, id: string): Promise<void> {
-  const deadline = new Deadline(DELETE_MS);
-  try {
-    const request = { method: 'DELETE', path: `/process/session/${id}`, deadline } as const;
-    await toolboxes.call(handle, request, { again: true, wake: false });
-  } catch {
-    // See above.
-  } finally {
-    deadline[Symbol.dispose]();
-  }
+  const request = { method: 'DELETE', path: `/process/session/${id}` } as const;
+  const send = (deadline: Deadline) => toolboxes.call(handle, { ...request, deadline }, { again: true, wake: false });
+  await withinDeadline(DELETE_MS, undefined, send).catch(() => {});
 }
 
 /** For the shell of a session, which must not end with the program, and may be any. */

@@ -1,9 +1,10 @@
 import type { SandboxSession } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
+import { foreignSession } from '../common/journal-errors.js';
 import { asObject, type JsonObject } from '../common/json.js';
 import { formatSessionId } from '../common/session-id.js';
 import type { InSandbox } from './daytona.context.js';
-import { foreignSession, malformedReply, toolboxError } from './daytona.errors.js';
+import { malformedReply, toolboxError } from './daytona.errors.js';
 import { runErrand, type Errand } from './daytona.execute.js';
 import { listProgram } from './daytona.programs.js';
 

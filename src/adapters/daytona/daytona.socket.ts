@@ -23,8 +23,7 @@ export async function connectSocket(
 ): Promise<ProviderSocket | undefined> {
   const toolbox = await toolboxes.ready(handle, deadline, false);
   if (toolbox === undefined) return undefined;
-  const url = toolbox.http.url(request.path, request.query);
-  url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
+  const url = toolbox.http.socketUrl(request.path, request.query);
   const headers = { ...request.headers, ...client.authorization() };
   return ProviderSocket.connect({ url, headers, refused: toolboxError }, events, deadline);
 }

@@ -1,9 +1,10 @@
-import { SandboxError, type ProcessRequest } from '#libs/contract';
+import type { ProcessRequest, SandboxError } from '#libs/contract';
 import { titleOf } from '../common/command-words.js';
 import type { Deadline } from '../common/deadline.js';
 import { closedBeforeExit, sessionLost } from '../common/journal-errors.js';
 import type { JournalFeed } from '../common/journal-feed.js';
 import { JournalParser } from '../common/journal-parser.js';
+import { notSupported } from '../common/not-supported.js';
 import { RecordLines } from '../common/record-lines.js';
 import { newNonce, processTag } from '../common/session-id.js';
 import { checkFirstWord } from '../common/shim-word.js';
@@ -86,8 +87,5 @@ export function underHome(dir: string, home: string): string {
 }
 
 function noSetsid(): SandboxError {
-  return new SandboxError('not_supported', {
-    effect: 'none',
-    message: 'the sandbox has no program setsid, without which its commands could not be stopped',
-  });
+  return notSupported('the sandbox has no program setsid, without which its commands could not be stopped');
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SandboxError, type CallOptions } from '#libs/contract';
-import { Deadline } from '../common/deadline.js';
-import { sessionLost } from '../common/journal-errors.js';
+import { withinDeadline, type Deadline } from '../common/deadline.js';
+import { commandExited, sessionLost, stdinNotOpen } from '../common/journal-errors.js';
 import { newNonce } from '../common/session-id.js';
 import { USE_TIMEOUT_MS, type InSandbox } from './daytona.context.js';
 import { runErrandWithin, wordsIn, type Errand } from './daytona.execute.js';
@@ -78,12 +78,8 @@ export class JournalStdin {
 
   async #data(bytes: Uint8Array, token: string, signal: AbortSignal | undefined): Promise<StdinData> {
     if (bytes.byteLength <= INLINE_BYTES) return { bytes };
-    const deadline = new Deadline(USE_TIMEOUT_MS, signal);
-    try {
-      return { uploaded: await uploadStaged(this.#context, token, bytes, deadline, false) };
-    } finally {
-      deadline[Symbol.dispose]();
-    }
+    const upload = (deadline: Deadline) => uploadStaged(this.#context, token, bytes, deadline, false);
+    return { uploaded: await withinDeadline(USE_TIMEOUT_MS, signal, upload) };
   }
 
   async #ask(errand: Omit<Errand, 'purpose' | 'wake'>, signal: AbortSignal | undefined): Promise<string | undefined> {
@@ -102,21 +98,15 @@ export class JournalStdin {
 
 function check(word: string | undefined): void {
   if (word === 'k') return;
-  if (word === 'x') {
-    throw new SandboxError('command_exited', { effect: 'none', message: 'the command has exited' });
-  }
-  if (word === 'q') {
-    throw new SandboxError('command_exited', { effect: 'unknown', message: 'the command has exited' });
-  }
+  if (word === 'x') throw commandExited();
+  if (word === 'q') throw commandExited().with({ effect: 'unknown' });
   if (word === 'b') {
     throw new SandboxError('write_failed', { effect: 'unknown', message: 'the command has closed its stdin' });
   }
-  if (word === 'e') throw refused('stdin_closed', 'stdin was closed');
-  if (word === 'o') throw refused('stdin_not_open', 'a newer attach owns the stdin of this session');
-  if (word === 'c') throw refused('stdin_not_open', 'the stdin of this session was not opened');
+  if (word === 'e') {
+    throw new SandboxError('invalid', { detail: 'stdin_closed', effect: 'none', message: 'stdin was closed' });
+  }
+  if (word === 'o') throw stdinNotOpen('a newer attach owns the stdin of this session');
+  if (word === 'c') throw stdinNotOpen('the stdin of this session was not opened');
   throw sessionLost();
-}
-
-function refused(detail: 'stdin_closed' | 'stdin_not_open', message: string): SandboxError {
-  return new SandboxError('invalid', { detail, effect: 'none', message });
 }

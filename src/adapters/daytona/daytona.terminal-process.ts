@@ -1,9 +1,8 @@
 import { SandboxError, type TerminalSize } from '#libs/contract';
-import { Deadline } from '../common/deadline.js';
+import { withinDeadline, type Deadline } from '../common/deadline.js';
 import { closedBeforeExit } from '../common/journal-errors.js';
 import { asObject, parseJson } from '../common/json.js';
 import type { ProviderSocket } from '../common/provider-socket.js';
-import { jsonBody } from './daytona.client.js';
 import { USE_TIMEOUT_MS, type InSandbox } from './daytona.context.js';
 import { toolboxError } from './daytona.errors.js';
 import { findExit } from './daytona.probe.js';
@@ -38,9 +37,9 @@ export class TerminalProcess {
   /** Makes the terminal, with a login shell on it. */
   async create({ cols, rows }: TerminalSize, deadline: Deadline): Promise<void> {
     const { toolboxes, handle } = this.#context;
-    const request = { method: 'POST', path: '/process/pty', deadline } as const;
-    const body = jsonBody({ id: `${OWN_PREFIX}${this.#nonce}`, cols, rows });
-    const answer = await toolboxes.call(handle, { ...request, ...body }, { again: false });
+    const json = { id: `${OWN_PREFIX}${this.#nonce}`, cols, rows };
+    const request = { method: 'POST', path: '/process/pty', json, deadline } as const;
+    const answer = await toolboxes.call(handle, request, { again: false });
     if (answer && !answer.ok) throw toolboxError(answer);
   }
 
@@ -78,16 +77,13 @@ export class TerminalProcess {
 
   async resize(size: TerminalSize): Promise<void> {
     const { toolboxes, handle } = this.#context;
-    const deadline = new Deadline(USE_TIMEOUT_MS);
-    try {
-      const request = { method: 'POST', path: `${this.#path}/resize`, ...jsonBody(size), deadline } as const;
+    await withinDeadline(USE_TIMEOUT_MS, undefined, async (deadline) => {
+      const request = { method: 'POST', path: `${this.#path}/resize`, json: size, deadline } as const;
       const answer = await toolboxes.call(handle, request, { again: true, wake: false });
       // It has ended.
       if (answer === undefined || answer.status === 404 || answer.status === 410) return;
       if (!answer.ok) throw toolboxError(answer);
-    } finally {
-      deadline[Symbol.dispose]();
-    }
+    });
   }
 
   /** Lets go of it. Any number of times. */

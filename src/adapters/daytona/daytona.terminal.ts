@@ -1,16 +1,11 @@
-import {
-  StreamingCommand,
-  type AttachRequest,
-  type SandboxCommand,
-  type SpawnRequest,
-  type TerminalSize,
-} from '#libs/contract';
+import type { AttachRequest, SandboxCommand, SpawnRequest, TerminalSize } from '#libs/contract';
 import { titleOf } from '../common/command-words.js';
 import type { Deadline } from '../common/deadline.js';
 import { journalFailed } from '../common/journal-errors.js';
 import { formatSessionId, newNonce, type SessionId } from '../common/session-id.js';
 import { shimTerminalProgram } from '../common/shim.js';
 import { checkFirstWord } from '../common/shim-word.js';
+import { terminalCommand } from '../common/terminal-command.js';
 import { TerminalOutput } from '../common/terminal-output.js';
 import type { InSandbox } from './daytona.context.js';
 import { runErrand, wordsIn } from './daytona.execute.js';
@@ -47,7 +42,7 @@ export async function spawnTerminal(
     const { pid, startCode } = checkFirstWord(line.slice(1).split(' '));
     output.startCode = startCode;
     output.begin();
-    return commandOf(context, 'spawn', formatSessionId({ pid, nonce }), output, process, request.stdin);
+    return terminalCommand(handle, 'spawn', formatSessionId({ pid, nonce }), output, process, request.stdin);
   } catch (error) {
     process.close();
     throw error;
@@ -64,31 +59,5 @@ export async function attachTerminal(
   const process = new TerminalProcess(context, id.nonce, output);
   output.onOverflow = () => process.close();
   await process.connect(deadline);
-  return commandOf(context, 'attach', sessionId, output, process, stdin);
-}
-
-function commandOf(
-  { handle }: InSandbox,
-  operation: 'spawn' | 'attach',
-  sessionId: string,
-  { stream }: TerminalOutput,
-  process: TerminalProcess,
-  stdin: boolean,
-): StreamingCommand {
-  return new StreamingCommand({
-    provider: handle.provider,
-    operation,
-    handle,
-    sessionId,
-    stream,
-    channel: {
-      taken: () => {},
-      write: (data) => process.write(data),
-      closeStdin: () => process.closeStdin(),
-      resize: (size) => process.resize(size),
-      stop: async () => process.close(),
-    },
-    stdin,
-    tty: true,
-  });
+  return terminalCommand(context.handle, 'attach', sessionId, output, process, stdin);
 }

@@ -1,4 +1,5 @@
 import { SandboxError, type SandboxHandle } from '#libs/contract';
+import { BoundedMap } from '../common/bounded-map.js';
 import type { Deadline } from '../common/deadline.js';
 import type { HttpAnswer, HttpClient, HttpRequest } from '../common/http-client.js';
 import { asObject } from '../common/json.js';
@@ -32,7 +33,7 @@ export interface ToolboxCall {
  */
 export class Toolboxes {
   readonly #client: DaytonaClient;
-  readonly #known = new Map<string, Toolbox>();
+  readonly #known = new BoundedMap<string, Toolbox>(MAX_KNOWN);
 
   constructor(client: DaytonaClient) {
     this.#client = client;
@@ -55,7 +56,7 @@ export class Toolboxes {
     if (sandbox.phase !== 'running') return undefined;
     const http = this.#client.toolbox(`${await this.#url(sandbox, deadline)}/${sandbox.id}`);
     const toolbox = { id: sandbox.id, http, home: await this.#home(handle, sandbox.id, http, deadline) };
-    this.#remember(handle, toolbox);
+    this.#known.set(keyOf(handle), toolbox);
     return toolbox;
   }
 
@@ -134,12 +135,6 @@ export class Toolboxes {
       return dir;
     };
     return this.#client.retry(deadline, ask, 8);
-  }
-
-  #remember(handle: SandboxHandle, toolbox: Toolbox): void {
-    this.#known.set(keyOf(handle), toolbox);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > MAX_KNOWN && oldest !== undefined) this.#known.delete(oldest);
   }
 }
 

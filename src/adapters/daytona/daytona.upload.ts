@@ -1,8 +1,9 @@
 import { SandboxError } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
+import { unconfirmed } from '../common/failed-answer.js';
 import { asObject } from '../common/json.js';
 import { newNonce } from '../common/session-id.js';
-import { unconfirmed, toolboxError } from './daytona.errors.js';
+import { toolboxError } from './daytona.errors.js';
 import type { InSandbox } from './daytona.context.js';
 
 /**

@@ -1,8 +1,6 @@
 import { Injectable, Optional } from '@nestjs/common';
 import {
   SandboxAdapter,
-  SandboxError,
-  invalidArgument,
   sandboxHandle,
   type AttachRequest,
   type CallOptions,
@@ -21,7 +19,9 @@ import {
   type TerminateRequest,
   type WriteFileRequest,
 } from '#libs/contract';
-import { Deadline } from '../common/deadline.js';
+import { withinDeadline, type Deadline } from '../common/deadline.js';
+import { notSupported } from '../common/not-supported.js';
+import { checkSandboxName } from '../common/sandbox-name.js';
 import { SeenExits } from '../common/seen-exits.js';
 import { parseSessionId } from '../common/session-id.js';
 import { StdinOwners } from '../common/stdin-owners.js';
@@ -39,8 +39,6 @@ import { listedSessions, liveProcesses } from './e2b.sessions.js';
 import { spawnInSandbox } from './e2b.spawn.js';
 import { suspendSandbox } from './e2b.suspend.js';
 import { terminateInSandbox } from './e2b.terminate.js';
-
-const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
 /**
  * Sandboxes on E2B. The service has no names: a sandbox carries its own in its metadata, and is found by that; those that
@@ -101,8 +99,7 @@ export class E2bAdapter extends SandboxAdapter {
   }
 
   protected override checkName(name: string): void {
-    if (NAME.test(name)) return;
-    throw invalidArgument('name: expected 1 to 128 letters, digits, -, . and _, beginning with a letter or digit');
+    checkSandboxName(name);
   }
 
   protected override doCreate(name: string, options: CallOptions): Promise<SandboxHandle> {
@@ -176,26 +173,26 @@ export class E2bAdapter extends SandboxAdapter {
   protected override async doSpawn(handle: SandboxHandle, request: SpawnRequest): Promise<SandboxCommand> {
     const spawn = (machine: E2bMachine, deadline: Deadline): Promise<SandboxCommand> =>
       spawnInSandbox(machine, this.#owners, handle, request, deadline);
-    return this.#watched(await this.#inside(handle, request, spawn, this.#startMs));
+    return this.#seen.watch(await this.#inside(handle, request, spawn, this.#startMs));
   }
 
   protected override doListSessions(handle: SandboxHandle, options: CallOptions): Promise<SandboxSession[]> {
     return this.#inside(handle, options, async (machine, deadline) => {
       const sessions = listedSessions(await liveProcesses(machine, deadline));
-      return sessions.filter(({ id }) => !this.#seen.has(`${handle.name}/${id}`));
+      return this.#seen.others(handle, sessions);
     });
   }
 
   protected override async doAttach(handle: SandboxHandle, request: AttachRequest): Promise<SandboxCommand> {
     const attach = (machine: E2bMachine, deadline: Deadline): Promise<SandboxCommand> =>
       attachInSandbox(machine, this.#owners, handle, request, deadline);
-    return this.#watched(await this.#inside(handle, request, attach, this.#startMs));
+    return this.#seen.watch(await this.#inside(handle, request, attach, this.#startMs));
   }
 
   protected override async doTerminateSession(handle: SandboxHandle, request: TerminateRequest): Promise<void> {
     await terminateInSandbox(this.#machines, handle, request);
     // What others started may get the same id again.
-    if (parseSessionId(request.sessionId)) this.#seen.add(`${handle.name}/${request.sessionId}`);
+    if (parseSessionId(request.sessionId)) this.#seen.add(handle, request.sessionId);
   }
 
   /** Names cover the ports of the web, addresses all. It binds new connections. */
@@ -213,9 +210,9 @@ export class E2bAdapter extends SandboxAdapter {
   protected override doPublicUrl(handle: SandboxHandle, port: number, options: CallOptions): Promise<string> {
     return this.#inside(handle, options, async (machine, deadline) => {
       const sandbox = await machine.running(deadline);
-      if (!sandbox.isPublic) throw noPublicUrl('what listens in the sandbox is not open to everyone');
+      if (!sandbox.isPublic) throw notSupported('what listens in the sandbox is not open to everyone');
       const url = hostOf(this.#control, port, sandbox);
-      if (url === undefined) throw noPublicUrl('the domain of the sandboxes is not known: set E2B_DOMAIN');
+      if (url === undefined) throw notSupported('the domain of the sandboxes is not known: set E2B_DOMAIN');
       return url;
     });
   }
@@ -223,13 +220,6 @@ export class E2bAdapter extends SandboxAdapter {
   /** For a stream to be there, which may need the sandbox to be woken. */
   get #startMs(): number {
     return Math.max(60_000, 2 * this.#control.options.timeoutMs);
-  }
-
-  #watched(command: SandboxCommand): SandboxCommand {
-    const { handle, sessionId } = command;
-    const ended = (): void => this.#seen.add(`${handle.name}/${sessionId}`);
-    command.exit.then(ended, () => {});
-    return command;
   }
 
   #inside<T>(
@@ -247,20 +237,11 @@ export class E2bAdapter extends SandboxAdapter {
     return this.#within(options, work, this.#control.changeTimeoutMs);
   }
 
-  async #within<T>(
+  #within<T>(
     { signal }: CallOptions,
     work: (deadline: Deadline) => Promise<T>,
     timeoutMs: number = this.#control.options.timeoutMs,
   ): Promise<T> {
-    const deadline = new Deadline(timeoutMs, signal);
-    try {
-      return await work(deadline);
-    } finally {
-      deadline[Symbol.dispose]();
-    }
+    return withinDeadline(timeoutMs, signal, work);
   }
-}
-
-function noPublicUrl(message: string): SandboxError {
-  return new SandboxError('not_supported', { effect: 'none', message });
 }

@@ -1,16 +1,16 @@
 import {
   CommandStream,
-  SandboxError,
   StreamingCommand,
   type AttachRequest,
   type SandboxCommand,
   type SandboxHandle,
 } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
-import { beyondEnd, malformedWord, noSession, notRecorded } from '../common/journal-errors.js';
+import { commandExited, noSession, notRecorded } from '../common/journal-errors.js';
 import { parseSessionId, type SessionId } from '../common/session-id.js';
+import { checkSessionWord } from '../common/session-word.js';
 import type { StdinOwners } from '../common/stdin-owners.js';
-import { E2bInput, exited } from './e2b.input.js';
+import { E2bInput } from './e2b.input.js';
 import type { E2bMachine } from './e2b.machine.js';
 import { findSession } from './e2b.sessions.js';
 import { feedOf } from './e2b.start-command.js';
@@ -44,12 +44,8 @@ async function join(
   let stdin: SessionStdin | undefined;
   const feed = feedOf(machine, id.nonce, stream, () => stdin?.close());
   try {
-    const [word, ...values] = await feed.attach(from, deadline);
-    if (word === 't') return await terminal(machine, handle, request, deadline);
-    if (word === 'n') throw noSession();
-    if (word === 'b') throw beyondEnd();
-    if (word !== 'f' || values.length !== 3) throw malformedWord();
-    if (request.stdin && values[2] !== '1') throw stdinNotOpen();
+    const word = await feed.attach(from, deadline);
+    if (checkSessionWord(word, request.stdin) === 'terminal') return await terminal(machine, handle, request, deadline);
     if (request.stdin && stream.end === undefined) {
       stdin = await takeStdin(machine, owners, id, stream.exit, deadline);
     }
@@ -65,7 +61,7 @@ async function join(
     sessionId,
     stream,
     channel: {
-      write: (data) => stdin?.write(data) ?? Promise.reject(exited()),
+      write: (data) => stdin?.write(data) ?? Promise.reject(commandExited()),
       closeStdin: () => stdin?.closeStdin() ?? Promise.resolve(),
       taken: () => feed.taken(),
       stop: async () => feed.stop(),
@@ -98,12 +94,4 @@ async function terminal(
   if (request.from !== 'now') throw notRecorded();
   if ((await findSession(machine, request.id, deadline)) === undefined) throw noSession();
   return joinTerminal(machine, handle, request, deadline);
-}
-
-function stdinNotOpen(): SandboxError {
-  return new SandboxError('invalid', {
-    detail: 'stdin_not_open',
-    effect: 'none',
-    message: 'the stdin of this session was not opened',
-  });
 }

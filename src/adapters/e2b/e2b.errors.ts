@@ -1,28 +1,19 @@
-import { SandboxError, type SandboxErrorCode, type SandboxErrorInit } from '#libs/contract';
-import { asObject, parseJson, type JsonObject } from '../common/json.js';
+import { SandboxError } from '#libs/contract';
+import {
+  NOT_UNDERSTOOD,
+  bodyOf,
+  faultOf,
+  malformedAnswer,
+  type FailedAnswer,
+  type Fault,
+} from '../common/failed-answer.js';
+import type { JsonObject } from '../common/json.js';
 import { retryAfterMs } from '../common/retry-after.js';
-
-/** What of an answer says what went wrong. */
-export interface FailedAnswer {
-  readonly status: number;
-  readonly headers: { get(name: string): string | null };
-  text(): string;
-}
-
-type Fault = readonly [code: SandboxErrorCode, init?: Pick<SandboxErrorInit, 'detail' | 'effect'>];
 
 /** Of every HTTP answer, wherever it comes from. A conflict is a change of state that is under way. */
 const BY_STATUS: Readonly<Record<number, Fault>> = {
-  400: ['invalid'],
-  401: ['denied'],
-  403: ['denied'],
-  405: ['invalid'],
-  408: ['unavailable', { effect: 'unknown' }],
+  404: NOT_UNDERSTOOD,
   409: ['unavailable', { effect: 'none' }],
-  413: ['invalid', { detail: 'request_too_large' }],
-  414: ['invalid', { detail: 'request_too_large' }],
-  429: ['rate_limited'],
-  431: ['invalid', { detail: 'request_too_large' }],
 };
 
 /** Slugs of the control plane for what it refused before it made anything. */
@@ -69,14 +60,11 @@ export function answerError(answer: FailedAnswer): SandboxError {
   });
 }
 
-/** Of a 404 only the service's own is believed. Other 4xx are refusals; 5xx may come after the effect; a redirect is not followed, and nothing else is understood. */
+/** Of a 404 only the service's own is believed. */
 function byStatus(status: number, body: JsonObject | undefined): Fault {
   if (status === 404 && body?.['code'] === 404) return ['not_found'];
-  const known = BY_STATUS[status];
-  if (known) return known;
-  if (status >= 500) return ['unavailable', { effect: isRefusal(body) ? 'none' : 'unknown' }];
-  if (status >= 400 && status !== 404) return ['invalid'];
-  return ['provider', { detail: 'malformed_reply', effect: 'unknown' }];
+  if (status >= 500 && isRefusal(body)) return ['unavailable', { effect: 'none' }];
+  return faultOf(status, BY_STATUS);
 }
 
 /** Whether the service itself says that there is no such thing: a gateway, or a wrong address, has a 404 of its own. */
@@ -130,11 +118,7 @@ export function uploadError(answer: FailedAnswer): SandboxError {
 
 /** A success whose body is not what it must be. */
 export function malformedReply(what: string): SandboxError {
-  return new SandboxError('provider', {
-    detail: 'malformed_reply',
-    effect: 'unknown',
-    message: `${what}: E2B answered something else than it should`,
-  });
+  return malformedAnswer('E2B', what);
 }
 
 export function noApiKey(): SandboxError {
@@ -152,27 +136,7 @@ export function noSandbox(name: string): SandboxError {
   return new SandboxError('not_found', { effect: 'none', message: `there is no sandbox '${name}'` });
 }
 
-/** Something was asked for, and nothing says that it was done. */
-export function unconfirmed(what: string, cause?: unknown): SandboxError {
-  return new SandboxError('unavailable', {
-    effect: 'unknown',
-    message: `${what} was not confirmed`,
-    ...(cause !== undefined && { cause }),
-  });
-}
-
 /** What a sandbox that neither runs nor is gone answers after all patience. */
 export function unreachable(): SandboxError {
   return new SandboxError('unavailable', { effect: 'none', message: 'the sandbox cannot be reached at the moment' });
-}
-
-export function foreignSession(): SandboxError {
-  return new SandboxError('not_supported', {
-    effect: 'none',
-    message: 'the session was not started by this library: it cannot be attached or terminated',
-  });
-}
-
-function bodyOf(answer: Pick<FailedAnswer, 'text'>): JsonObject | undefined {
-  return asObject(parseJson(answer.text()));
 }

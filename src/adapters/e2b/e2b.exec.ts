@@ -6,17 +6,14 @@ import {
   type SandboxHandle,
 } from '#libs/contract';
 import { checkArguments } from '../common/command-words.js';
-import { Deadline } from '../common/deadline.js';
+import { withinDeadline, type Deadline } from '../common/deadline.js';
 import type { StdinOwners } from '../common/stdin-owners.js';
+import { EXEC_STOP } from '../common/exec-stop.js';
 import type { E2bMachine } from './e2b.machine.js';
 import type { E2bMachines } from './e2b.machines.js';
 import { commandOf } from './e2b.spawn.js';
 import { startCommand, type StartedCommand } from './e2b.start-command.js';
 import { stopSession } from './e2b.stop.js';
-
-/** Between TERM and KILL, and for the answer. */
-const GRACE_MS = 2_000;
-const STOP_MS = 4_500;
 
 /** Runs a command to its end. */
 export async function execInSandbox(
@@ -30,17 +27,14 @@ export async function execInSandbox(
   const { stdin, signal, ...rest } = request;
   let started: { readonly machine: E2bMachine; readonly command: StartedCommand } | undefined;
   const start = async (): Promise<SandboxCommand> => {
-    const deadline = new Deadline(timeoutMs, signal);
-    try {
-      const spec = { ...rest, stdin: stdin !== undefined, detachable: false };
-      started = await machines.within(handle, deadline, async (machine) => ({
+    const spec = { ...rest, stdin: stdin !== undefined, detachable: false };
+    const begin = (deadline: Deadline) =>
+      machines.within(handle, deadline, async (machine) => ({
         machine,
         command: await startCommand(machine, spec, deadline),
       }));
-      return commandOf(started.machine, owners, handle, started.command, stdin !== undefined);
-    } finally {
-      deadline[Symbol.dispose]();
-    }
+    started = await withinDeadline(timeoutMs, signal, begin);
+    return commandOf(started.machine, owners, handle, started.command, stdin !== undefined);
   };
   return collectExec(start(), {
     ...rest,
@@ -51,11 +45,8 @@ export async function execInSandbox(
 }
 
 async function stop(machine: E2bMachine, { process, nonce }: StartedCommand): Promise<boolean> {
-  const deadline = new Deadline(STOP_MS);
-  try {
-    const outcome = await stopSession(machine, { pid: process.pid, nonce }, GRACE_MS, deadline);
-    return outcome === 'gone' || outcome === 'absent';
-  } finally {
-    deadline[Symbol.dispose]();
-  }
+  const outcome = await withinDeadline(EXEC_STOP.timeoutMs, undefined, (deadline) =>
+    stopSession(machine, { pid: process.pid, nonce }, EXEC_STOP.graceMs, deadline),
+  );
+  return outcome === 'gone' || outcome === 'absent';
 }

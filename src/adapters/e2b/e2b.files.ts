@@ -1,5 +1,5 @@
 import { SandboxError, invalidArgument, type FileEntry, type FileStat, type WriteFileRequest } from '#libs/contract';
-import { Deadline } from '../common/deadline.js';
+import { withinDeadline, type Deadline } from '../common/deadline.js';
 import { MAX_FILE_BYTES, gatherContent } from '../common/file-content.js';
 import { FirstWord } from '../common/first-word.js';
 import { malformedWord } from '../common/journal-errors.js';
@@ -173,9 +173,9 @@ async function place(
 
 /** Of an upload that was not put in its place. */
 async function remove(machine: E2bMachine, path: string): Promise<void> {
-  const deadline = new Deadline(machine.control.options.timeoutMs);
-  await machine.tryCall('filesystem.Filesystem/Remove', { path }, deadline, { wake: false }).catch(() => {});
-  deadline[Symbol.dispose]();
+  await withinDeadline(machine.control.options.timeoutMs, undefined, (deadline) =>
+    machine.tryCall('filesystem.Filesystem/Remove', { path }, deadline, { wake: false }),
+  ).catch(() => {});
 }
 
 function at({ control }: E2bMachine, path: string): [string, string][] {

@@ -1,8 +1,9 @@
 import { MAX_TIMEOUT_MS, SandboxError, type TerminalSize } from '#libs/contract';
-import { Deadline } from '../common/deadline.js';
+import { withinDeadline } from '../common/deadline.js';
 import type { HttpAnswer } from '../common/http-client.js';
-import { closedBeforeExit } from '../common/journal-errors.js';
+import { closedBeforeExit, commandExited } from '../common/journal-errors.js';
 import type { JsonObject } from '../common/json.js';
+import { notSupported } from '../common/not-supported.js';
 import { answerError, connectCodeOf } from './e2b.errors.js';
 import type { E2bMachine } from './e2b.machine.js';
 
@@ -37,16 +38,13 @@ export class E2bInput {
     const answer = await this.#call('CloseStdin', {});
     if (answer.ok || connectCodeOf(answer) === 'not_found') return;
     if (answer.status !== 404 && answer.status !== 501) throw answerError(answer);
-    throw new SandboxError('not_supported', {
-      effect: 'none',
-      message: 'the template of the sandbox is too old: it cannot close the stdin of a process',
-    });
+    throw notSupported('the template of the sandbox is too old: it cannot close the stdin of a process');
   }
 
   async resize({ cols, rows }: TerminalSize): Promise<void> {
     const answer = await this.#call('Update', { pty: { size: { cols, rows } } });
     if (answer.ok) return;
-    throw connectCodeOf(answer) === 'not_found' ? exited() : answerError(answer);
+    throw connectCodeOf(answer) === 'not_found' ? commandExited() : answerError(answer);
   }
 
   /** Gives up what is waited for, once whatever ended the command has answered it. Any number of times. */
@@ -59,7 +57,7 @@ export class E2bInput {
     const answer = await this.#call('SendInput', { input: { [this.#tty ? 'pty' : 'stdin']: text } });
     if (answer.ok) return;
     const code = connectCodeOf(answer);
-    if (code === 'not_found') throw exited();
+    if (code === 'not_found') throw commandExited();
     if (code !== 'internal' && code !== 'failed_precondition') throw answerError(answer);
     throw new SandboxError('write_failed', {
       effect: 'unknown',
@@ -70,18 +68,11 @@ export class E2bInput {
   /** Sent once, and waited for as long as it takes. */
   async #call(method: string, message: JsonObject): Promise<HttpAnswer> {
     if (this.#life.signal.aborted) throw closedBeforeExit().with({ effect: 'none' });
-    const deadline = new Deadline(MAX_TIMEOUT_MS, this.#life.signal);
-    try {
-      const selector = { process: { pid: Number(this.pid) } };
-      return await this.#machine.tryCall(`process.Process/${method}`, { ...selector, ...message }, deadline);
-    } finally {
-      deadline[Symbol.dispose]();
-    }
+    const whole = { process: { pid: Number(this.pid) }, ...message };
+    return withinDeadline(MAX_TIMEOUT_MS, this.#life.signal, (deadline) =>
+      this.#machine.tryCall(`process.Process/${method}`, whole, deadline),
+    );
   }
-}
-
-export function exited(): SandboxError {
-  return new SandboxError('command_exited', { effect: 'none', message: 'the command has exited' });
 }
 
 /** A piece that did nothing is still the end of a write of which a part was taken. */

@@ -100,8 +100,8 @@ export class E2bMachine {
 
   /** A unary call of envd. Whatever the status. */
   tryCall(method: string, message: JsonObject, deadline: Deadline, reach?: Reach): Promise<HttpAnswer> {
-    const headers = { 'content-type': 'application/json', 'connect-protocol-version': '1' };
-    return this.send({ method: 'POST', path: `/${method}`, headers, body: JSON.stringify(message), deadline }, reach);
+    const headers = { 'connect-protocol-version': '1' };
+    return this.send({ method: 'POST', path: `/${method}`, headers, json: message, deadline }, reach);
   }
 
   /** A streaming call of envd. Its body is read to its end, or `life` aborted. */

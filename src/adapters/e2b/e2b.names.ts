@@ -2,10 +2,11 @@ import { Logger } from '@nestjs/common';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SandboxError, type SandboxHandle } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
+import { unconfirmed } from '../common/failed-answer.js';
 import type { HttpAnswer } from '../common/http-client.js';
 import { compareClaims, metadataOf, newClaim, type Claim } from './e2b.claim.js';
 import { sandboxPath, type E2bControl } from './e2b.control.js';
-import { answerError, isMissing, malformedReply, noSandbox, unconfirmed } from './e2b.errors.js';
+import { answerError, isMissing, malformedReply, noSandbox } from './e2b.errors.js';
 import { listSandboxes } from './e2b.listing.js';
 import { sandboxResource, type SandboxResource } from './e2b.resource.js';
 

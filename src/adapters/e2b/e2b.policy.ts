@@ -1,8 +1,9 @@
 import type { NetworkPolicy } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
+import { unconfirmed } from '../common/failed-answer.js';
 import { asObject } from '../common/json.js';
 import { sandboxPath } from './e2b.control.js';
-import { answerError, unconfirmed } from './e2b.errors.js';
+import { answerError } from './e2b.errors.js';
 import type { E2bMachine } from './e2b.machine.js';
 
 const EVERYWHERE = '0.0.0.0/0';

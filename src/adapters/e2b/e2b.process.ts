@@ -1,4 +1,4 @@
-import type { SandboxError } from '#libs/contract';
+import type { SandboxError, TerminalSize } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
 import { closedBeforeExit } from '../common/journal-errors.js';
 import type { JsonObject } from '../common/json.js';
@@ -73,6 +73,10 @@ export class E2bProcess implements ShProcess {
 
   closeStdin(): Promise<void> {
     return this.input.closeStdin();
+  }
+
+  resize(size: TerminalSize): Promise<void> {
+    return this.input.resize(size);
   }
 
   close(): void {

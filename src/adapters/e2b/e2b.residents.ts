@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { Deadline } from '../common/deadline.js';
+import { withinDeadline, type Deadline } from '../common/deadline.js';
 import { sandboxPath, type E2bControl } from './e2b.control.js';
 import { answerError } from './e2b.errors.js';
 
@@ -146,13 +146,11 @@ export class E2bResidents {
   }
 
   async #beat(id: string, resident: Resident): Promise<void> {
-    const deadline = new Deadline(this.#control.options.timeoutMs);
     try {
-      await this.#keepAlive(id, resident, deadline);
+      const keep = (deadline: Deadline): Promise<void> => this.#keepAlive(id, resident, deadline);
+      await withinDeadline(this.#control.options.timeoutMs, undefined, keep);
     } catch (error) {
       this.#logger.warn(`sandbox ${id} could not be kept alive: ${(error as Error).message}`);
-    } finally {
-      deadline[Symbol.dispose]();
     }
     if (resident.holds === 0) return;
     this.#schedule(id, resident, resident.gate ? Math.min(PARKED_LOOK_MS, this.#beatMs) : this.#beatMs);

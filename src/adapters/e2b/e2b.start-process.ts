@@ -1,5 +1,5 @@
 import { SandboxError, type TerminalSize } from '#libs/contract';
-import { Deadline } from '../common/deadline.js';
+import { withinDeadline, type Deadline } from '../common/deadline.js';
 import { closedBeforeExit } from '../common/journal-errors.js';
 import { processTag, type ProcessKind } from '../common/session-id.js';
 import { FROM_STDIN } from '../common/shim-start.js';
@@ -58,10 +58,10 @@ function shellEnded(cause: SandboxError): SandboxError {
 
 /** A shell that still waits for the rest of its program then ends, without running anything. */
 async function abandon(machine: E2bMachine, pid: string): Promise<void> {
-  const deadline = new Deadline(REAP_MS);
   const message = { process: { pid: Number(pid) } };
-  await machine.tryCall('process.Process/CloseStdin', message, deadline, { wake: false }).catch(() => {});
-  deadline[Symbol.dispose]();
+  await withinDeadline(REAP_MS, undefined, (deadline) =>
+    machine.tryCall('process.Process/CloseStdin', message, deadline, { wake: false }),
+  ).catch(() => {});
 }
 
 /** Starts a program that holds no secret: what lists of processes show. It leads a session of its own. */
@@ -107,18 +107,15 @@ export async function joinProcess(
 
 /** Kills what has our nonce, if the sandbox runs. Whatever comes of it. */
 export async function reap(machine: E2bMachine, ...nonces: readonly string[]): Promise<void> {
-  const deadline = new Deadline(REAP_MS);
-  try {
+  const kill = async (deadline: Deadline): Promise<void> => {
     for (const { pid, tag } of await liveProcesses(machine, deadline, { wake: false })) {
       if (tag === undefined || !nonces.includes(tag.nonce)) continue;
       const message = { process: { pid: Number(pid) }, signal: 'SIGNAL_SIGKILL' };
       await machine.tryCall('process.Process/SendSignal', message, deadline, { wake: false });
     }
-  } catch {
-    // It ends with its sandbox, or with what it reads.
-  } finally {
-    deadline[Symbol.dispose]();
-  }
+  };
+  // What lives on ends with its sandbox, or with what it reads.
+  await withinDeadline(REAP_MS, undefined, kill).catch(() => {});
 }
 
 async function start(

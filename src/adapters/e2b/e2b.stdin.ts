@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SandboxError } from '#libs/contract';
-import { Deadline } from '../common/deadline.js';
-import { closedBeforeExit } from '../common/journal-errors.js';
+import { withinDeadline, type Deadline } from '../common/deadline.js';
+import { closedBeforeExit, commandExited } from '../common/journal-errors.js';
 import type { SessionId } from '../common/session-id.js';
 import type { StdinOwners } from '../common/stdin-owners.js';
-import { exited, type E2bInput } from './e2b.input.js';
+import type { E2bInput } from './e2b.input.js';
 import type { E2bMachine } from './e2b.machine.js';
 import { findSession } from './e2b.sessions.js';
 
@@ -58,7 +58,7 @@ export class SessionStdin {
 
   async #with(work: (input: E2bInput) => Promise<void>): Promise<void> {
     this.#owner.check();
-    if (!this.#init.isCertain() && !(await this.#isThere())) return this.#over(exited());
+    if (!this.#init.isCertain() && !(await this.#isThere())) return this.#over(commandExited());
     await work(this.#init.input).catch((error: unknown) => {
       if (!(error instanceof SandboxError)) throw error;
       if (error.code === 'command_exited' || error.code === 'write_failed') return this.#over(error);
@@ -70,12 +70,8 @@ export class SessionStdin {
 
   async #isThere(): Promise<boolean> {
     const { machine, id } = this.#init;
-    const deadline = new Deadline(machine.control.options.timeoutMs);
-    try {
-      return (await findSession(machine, id, deadline)) !== undefined;
-    } finally {
-      deadline[Symbol.dispose]();
-    }
+    const find = (deadline: Deadline) => findSession(machine, id, deadline);
+    return (await withinDeadline(machine.control.options.timeoutMs, undefined, find)) !== undefined;
   }
 
   /** The output of a command that has ended says so a little later, which answers a write. */

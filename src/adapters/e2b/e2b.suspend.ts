@@ -1,7 +1,8 @@
 import { SandboxError } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
+import { unconfirmed } from '../common/failed-answer.js';
 import { sandboxPath } from './e2b.control.js';
-import { answerError, unconfirmed } from './e2b.errors.js';
+import { answerError } from './e2b.errors.js';
 import type { E2bMachine } from './e2b.machine.js';
 
 /** A node that cannot pause now can a little later. */

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import {
+import type {
+  AttachRequest,
+  SandboxCommand,
+  SandboxHandle,
+  SpawnRequest,
   StreamingCommand,
-  type AttachRequest,
-  type SandboxCommand,
-  type SandboxHandle,
-  type SpawnRequest,
-  type TerminalSize,
+  TerminalSize,
 } from '#libs/contract';
 import { titleOf } from '../common/command-words.js';
 import type { Deadline } from '../common/deadline.js';
@@ -14,6 +14,7 @@ import { formatSessionId, newNonce, type SessionId } from '../common/session-id.
 import { shimTerminalProgram } from '../common/shim.js';
 import { FROM_STDIN } from '../common/shim-start.js';
 import { checkFirstWord } from '../common/shim-word.js';
+import { terminalCommand } from '../common/terminal-command.js';
 import { TerminalOutput } from '../common/terminal-output.js';
 import type { E2bMachine } from './e2b.machine.js';
 import type { E2bProcess } from './e2b.process.js';
@@ -55,7 +56,7 @@ export async function spawnOnTerminal(
     throw error;
   }
   const sessionId = formatSessionId({ pid: process.pid, nonce });
-  return commandOf(machine, handle, 'spawn', sessionId, output, process, request.stdin);
+  return held(machine, terminalCommand(handle, 'spawn', sessionId, output, process, request.stdin));
 }
 
 /** Joins a session on a terminal: what it shows from here on. */
@@ -68,7 +69,7 @@ export async function joinTerminal(
   const output = new TerminalOutput(false);
   const process = await joinProcess(machine, id.pid, true, output, deadline);
   output.onOverflow = () => process.close();
-  return commandOf(machine, handle, 'attach', sessionId, output, process, stdin);
+  return held(machine, terminalCommand(handle, 'attach', sessionId, output, process, stdin));
 }
 
 /** Resolves when the shell reads. */
@@ -91,31 +92,9 @@ async function firstWord(output: TerminalOutput): Promise<string> {
   }
 }
 
-function commandOf(
-  machine: E2bMachine,
-  handle: SandboxHandle,
-  operation: 'spawn' | 'attach',
-  sessionId: string,
-  { stream }: TerminalOutput,
-  process: E2bProcess,
-  stdin: boolean,
-): StreamingCommand {
+/** While it is read, its sandbox is kept alive. */
+function held(machine: E2bMachine, command: StreamingCommand): StreamingCommand {
   const release = machine.hold();
-  stream.exit.then(release, release);
-  return new StreamingCommand({
-    provider: handle.provider,
-    operation,
-    handle,
-    sessionId,
-    stream,
-    channel: {
-      taken: () => {},
-      write: (data) => process.write(data),
-      closeStdin: () => process.closeStdin(),
-      resize: (size) => process.input.resize(size),
-      stop: async () => process.close(),
-    },
-    stdin,
-    tty: true,
-  });
+  command.exit.then(release, release);
+  return command;
 }

@@ -1,15 +1,13 @@
 import { SandboxError, type SandboxHandle, type TerminateRequest } from '#libs/contract';
-import { Deadline } from '../common/deadline.js';
-import { noSession } from '../common/journal-errors.js';
+import { withinDeadline, type Deadline } from '../common/deadline.js';
+import { unconfirmed } from '../common/failed-answer.js';
+import { foreignSession, noSession } from '../common/journal-errors.js';
 import { parseSessionId, type SessionId } from '../common/session-id.js';
-import { foreignSession, unconfirmed } from './e2b.errors.js';
+import { TRANSPORT_MS } from '../common/termination.js';
 import type { E2bMachine } from './e2b.machine.js';
 import type { E2bMachines } from './e2b.machines.js';
 import { liveProcesses } from './e2b.sessions.js';
 import { stopSession, type StopOutcome } from './e2b.stop.js';
-
-/** Beyond the grace, for the requests. */
-const TRANSPORT_MS = 5_000;
 
 /**
  * Stops a session of ours. Resolves once the sandbox has seen it gone, or that it is not there: a frozen one is not gone,
@@ -21,17 +19,14 @@ export async function terminateInSandbox(
   { sessionId, timeoutMs, mode, signal }: TerminateRequest,
 ): Promise<void> {
   const id = parseSessionId(sessionId);
-  const deadline = new Deadline(timeoutMs + TRANSPORT_MS, signal);
-  try {
+  await withinDeadline(timeoutMs + TRANSPORT_MS, signal, async (deadline) => {
     const graceMs = mode === 'force' ? 0 : timeoutMs;
     const outcome = await machines.within(handle, deadline, async (machine) =>
       id === undefined ? checkForeign(machine, sessionId, deadline) : stop(machine, id, graceMs, deadline),
     );
     if (outcome === 'another') throw noSession();
     if (outcome === 'left') throw unconfirmed('the end of the session');
-  } finally {
-    deadline[Symbol.dispose]();
-  }
+  });
 }
 
 /** Of an id that is none of ours: that no live process has it. @throws {SandboxError} `not_supported` */

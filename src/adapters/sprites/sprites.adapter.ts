@@ -2,7 +2,6 @@ import { Injectable, Optional } from '@nestjs/common';
 import {
   SandboxAdapter,
   SandboxError,
-  invalidArgument,
   sandboxHandle,
   type AttachRequest,
   type CallOptions,
@@ -22,7 +21,9 @@ import {
   type TerminateRequest,
   type WriteFileRequest,
 } from '#libs/contract';
-import { Deadline } from '../common/deadline.js';
+import { withinDeadline, type Deadline } from '../common/deadline.js';
+import { notSupported } from '../common/not-supported.js';
+import { checkSandboxName } from '../common/sandbox-name.js';
 import { SeenExits } from '../common/seen-exits.js';
 import { StdinOwners } from '../common/stdin-owners.js';
 import { attachInSprite } from './sprites.attach.js';
@@ -51,7 +52,6 @@ const CAPABILITIES: readonly SandboxCapability[] = [
 
 /** Where requests to a sprite's URL arrive. */
 const PUBLIC_PORT = 8080;
-const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
 /**
  * Sandboxes on Fly Sprites. A sprite is addressed by its name only: for a handle with an `instanceId` the id is read
@@ -92,8 +92,7 @@ export class SpritesAdapter extends SandboxAdapter {
   }
 
   protected override checkName(name: string): void {
-    if (NAME.test(name)) return;
-    throw invalidArgument('name: expected 1 to 128 letters, digits, -, . and _, beginning with a letter or digit');
+    checkSandboxName(name);
   }
 
   protected override doCreate(name: string, options: CallOptions): Promise<SandboxHandle> {
@@ -159,18 +158,18 @@ export class SpritesAdapter extends SandboxAdapter {
   }
 
   protected override async doSpawn(handle: SandboxHandle, request: SpawnRequest): Promise<SandboxCommand> {
-    return this.#watched(await spawnInSprite(this.#client, this.#owners, handle, request));
+    return this.#seen.watch(await spawnInSprite(this.#client, this.#owners, handle, request));
   }
 
-  protected override doListSessions({ name }: SandboxHandle, options: CallOptions): Promise<SandboxSession[]> {
+  protected override doListSessions(handle: SandboxHandle, options: CallOptions): Promise<SandboxSession[]> {
     return this.#within(options, async (deadline) => {
-      const sessions = listedSessions(await liveSessions(this.#client, name, deadline));
-      return sessions.filter(({ id }) => !this.#seen.has(`${name}/${id}`));
+      const sessions = listedSessions(await liveSessions(this.#client, handle.name, deadline));
+      return this.#seen.others(handle, sessions);
     });
   }
 
   protected override async doAttach(handle: SandboxHandle, request: AttachRequest): Promise<SandboxCommand> {
-    return this.#watched(await attachInSprite(this.#client, this.#owners, handle, request));
+    return this.#seen.watch(await attachInSprite(this.#client, this.#owners, handle, request));
   }
 
   protected override doTerminateSession(handle: SandboxHandle, request: TerminateRequest): Promise<void> {
@@ -190,10 +189,10 @@ export class SpritesAdapter extends SandboxAdapter {
   /** Only of port 8080, which the URL of a sprite leads to, and only while everyone may open it. */
   protected override doPublicUrl(handle: SandboxHandle, port: number, options: CallOptions): Promise<string> {
     return this.#within(options, async (deadline) => {
-      if (port !== PUBLIC_PORT) throw noPublicUrl(`the URL of a sprite leads to port ${PUBLIC_PORT} only`);
+      if (port !== PUBLIC_PORT) throw notSupported(`the URL of a sprite leads to port ${PUBLIC_PORT} only`);
       const { url, isPublic } = await this.#management.get(handle, deadline);
-      if (url === undefined) throw noPublicUrl('the sprite has no URL');
-      if (!isPublic) throw noPublicUrl('the URL of the sprite is open to its organization only');
+      if (url === undefined) throw notSupported('the sprite has no URL');
+      if (!isPublic) throw notSupported('the URL of the sprite is open to its organization only');
       return url;
     });
   }
@@ -210,13 +209,6 @@ export class SpritesAdapter extends SandboxAdapter {
       await this.#ready(handle, deadline);
     };
     return this.#within(options, restore, CHECKPOINT_TIMEOUT_MS);
-  }
-
-  #watched(command: SandboxCommand): SandboxCommand {
-    const { handle, sessionId } = command;
-    const ended = (): void => this.#seen.add(`${handle.name}/${sessionId}`);
-    command.exit.then(ended, () => {});
-    return command;
   }
 
   /** It was restored; only whether it is back already is asked. */
@@ -237,20 +229,11 @@ export class SpritesAdapter extends SandboxAdapter {
     });
   }
 
-  async #within<T>(
+  #within<T>(
     { signal }: CallOptions,
     work: (deadline: Deadline) => Promise<T>,
     timeoutMs: number = this.#client.options.timeoutMs,
   ): Promise<T> {
-    const deadline = new Deadline(timeoutMs, signal);
-    try {
-      return await work(deadline);
-    } finally {
-      deadline[Symbol.dispose]();
-    }
+    return withinDeadline(timeoutMs, signal, work);
   }
-}
-
-function noPublicUrl(message: string): SandboxError {
-  return new SandboxError('not_supported', { effect: 'none', message });
 }

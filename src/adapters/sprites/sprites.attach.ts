@@ -6,9 +6,10 @@ import {
   type SandboxCommand,
   type SandboxHandle,
 } from '#libs/contract';
-import { Deadline } from '../common/deadline.js';
-import { beyondEnd, malformedWord, noSession, notRecorded } from '../common/journal-errors.js';
+import { withinDeadline, type Deadline } from '../common/deadline.js';
+import { commandExited, noSession, notRecorded } from '../common/journal-errors.js';
 import { parseSessionId, type SessionId } from '../common/session-id.js';
+import { checkSessionWord } from '../common/session-word.js';
 import type { StdinOwners } from '../common/stdin-owners.js';
 import { StdinTaken } from '../common/stdin-taken.js';
 import { socketTimeoutMs, type SpritesClient } from './sprites.client.js';
@@ -25,16 +26,13 @@ export async function attachInSprite(
   request: AttachRequest,
 ): Promise<SandboxCommand> {
   const id = parseSessionId(request.sessionId);
-  const deadline = new Deadline(socketTimeoutMs(client), request.signal);
-  try {
+  return withinDeadline(socketTimeoutMs(client), request.signal, async (deadline) => {
     if (id === undefined) {
       await checkForeign(client, handle.name, request.sessionId, deadline);
       throw noSession();
     }
-    return await join(client, owners, handle, { ...request, id }, deadline);
-  } finally {
-    deadline[Symbol.dispose]();
-  }
+    return join(client, owners, handle, { ...request, id }, deadline);
+  });
 }
 
 async function join(
@@ -51,13 +49,10 @@ async function join(
   const taken = new StdinTaken();
   const { nonce } = id;
   const feed = feedOf(client, name, { nonce, stream, taken, survives: true, onEnd: () => stdin?.close() });
-  const [word, ...values] = await feed.attach(from, deadline);
-  if (word === 't') return joinTerminal(client, handle, request, deadline);
-  if (word === 'n') throw noSession();
-  if (word === 'b') throw beyondEnd();
   try {
-    if (word !== 'f' || values.length !== 3) throw malformedWord();
-    if (request.stdin && values[2] !== '1') throw stdinNotOpen();
+    const word = await feed.attach(from, deadline);
+    if (checkSessionWord(word, request.stdin) === 'terminal')
+      return await joinTerminal(client, handle, request, deadline);
     if (request.stdin && stream.end === undefined)
       stdin = await takeStdin(client, owners, handle, request, { taken, ended: stream.exit }, deadline);
   } catch (error) {
@@ -72,7 +67,7 @@ async function join(
     sessionId,
     stream,
     channel: {
-      write: (data, options) => stdin?.write(data, options) ?? Promise.reject(exited()),
+      write: (data, options) => stdin?.write(data, options) ?? Promise.reject(commandExited()),
       closeStdin: () => stdin?.closeStdin() ?? Promise.resolve(),
       taken: () => feed.taken(),
       stop: async () => feed.stop(),
@@ -114,16 +109,4 @@ async function joinTerminal(
   const found = await findSession(client, handle.name, request.id, deadline);
   if (found === 'live') return attachTerminal(client, handle, request, deadline);
   throw noSession();
-}
-
-function exited(): SandboxError {
-  return new SandboxError('command_exited', { effect: 'none', message: 'the command has exited' });
-}
-
-function stdinNotOpen(): SandboxError {
-  return new SandboxError('invalid', {
-    detail: 'stdin_not_open',
-    effect: 'none',
-    message: 'the stdin of this session was not opened',
-  });
 }

@@ -1,10 +1,11 @@
 import { SandboxError, type Checkpoint } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
+import { unconfirmed } from '../common/failed-answer.js';
 import type { HttpAnswer } from '../common/http-client.js';
 import { asObject, parseJsonLines, type JsonObject } from '../common/json.js';
 import { newNonce } from '../common/session-id.js';
 import { spritePath, type SpritesClient } from './sprites.client.js';
-import { answerError, malformedReply, restoreFailed, unconfirmed } from './sprites.errors.js';
+import { answerError, malformedReply, restoreFailed } from './sprites.errors.js';
 
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
@@ -54,7 +55,7 @@ function post(client: SpritesClient, path: string, json: object | undefined, dea
   return client.send({
     method: 'POST',
     path,
-    ...(json && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(json) }),
+    ...(json && { json }),
     deadline,
     maxBytes: MAX_ANSWER_BYTES,
   });

@@ -1,15 +1,12 @@
 import { StreamingCommand, collectExec, type ExecRequest, type ExecResult, type SandboxHandle } from '#libs/contract';
 import { checkArguments } from '../common/command-words.js';
-import { Deadline } from '../common/deadline.js';
+import { withinDeadline, type Deadline } from '../common/deadline.js';
+import { EXEC_STOP } from '../common/exec-stop.js';
 import { socketTimeoutMs, type SpritesClient } from './sprites.client.js';
 import { findSession } from './sprites.find-session.js';
 import { killProcess } from './sprites.kill.js';
 import { startCommand, type StartedCommand } from './sprites.start-command.js';
 import { SessionStdin } from './sprites.stdin.js';
-
-/** Between TERM and KILL, and for the answer. */
-const GRACE_MS = 2_000;
-const STOP_MS = 4_500;
 
 /** Runs a command to its end over one connection. */
 export async function execInSprite(
@@ -21,14 +18,10 @@ export async function execInSprite(
   const { stdin, signal, ...rest } = request;
   let started: StartedCommand | undefined;
   const start = async (): Promise<StreamingCommand> => {
-    const deadline = new Deadline(socketTimeoutMs(client), signal);
-    try {
-      const spec = { ...rest, stdin: stdin !== undefined, detachable: false, once: true };
-      started = await startCommand(client, handle.name, spec, deadline);
-      return commandOf(handle, started, stdin !== undefined);
-    } finally {
-      deadline[Symbol.dispose]();
-    }
+    const spec = { ...rest, stdin: stdin !== undefined, detachable: false, once: true };
+    const begin = (deadline: Deadline) => startCommand(client, handle.name, spec, deadline);
+    started = await withinDeadline(socketTimeoutMs(client), signal, begin);
+    return commandOf(handle, started, stdin !== undefined);
   };
   return collectExec(start(), {
     ...rest,
@@ -63,14 +56,15 @@ function commandOf(handle: SandboxHandle, started: StartedCommand, stdin: boolea
  * While its connection is open, the id of the process cannot be another's. After that the service may have given it
  * away.
  */
-async function stop(client: SpritesClient, name: string, { process, nonce }: StartedCommand): Promise<boolean> {
+function stop(client: SpritesClient, name: string, { process, nonce }: StartedCommand): Promise<boolean> {
   const { pid, isOpen } = process;
-  const deadline = new Deadline(STOP_MS);
-  try {
+  return withinDeadline(EXEC_STOP.timeoutMs, undefined, async (deadline) => {
     if (!isOpen && (await findSession(client, name, { pid, nonce }, deadline)) !== 'live') return true;
-    const { outcome } = await killProcess(client, { name, pid, signal: 'SIGTERM', graceMs: GRACE_MS }, deadline);
+    const { outcome } = await killProcess(
+      client,
+      { name, pid, signal: 'SIGTERM', graceMs: EXEC_STOP.graceMs },
+      deadline,
+    );
     return outcome === 'gone' || outcome === 'ended';
-  } finally {
-    deadline[Symbol.dispose]();
-  }
+  });
 }

@@ -1,9 +1,10 @@
 import { posix } from 'node:path';
 import { SandboxError, invalidArgument, type FileEntry, type FileStat, type WriteFileRequest } from '#libs/contract';
-import { Deadline } from '../common/deadline.js';
+import { withinDeadline, type Deadline } from '../common/deadline.js';
 import { MAX_FILE_BYTES, gatherContent } from '../common/file-content.js';
 import type { HttpAnswer } from '../common/http-client.js';
 import { asObject } from '../common/json.js';
+import { notSupported } from '../common/not-supported.js';
 import { newNonce } from '../common/session-id.js';
 import { spritePath, type SpritesClient } from './sprites.client.js';
 import { answerError, fileCodeOf, malformedReply } from './sprites.errors.js';
@@ -50,8 +51,7 @@ export class SpritesFiles {
       const answer = await this.#client.send({
         method: 'POST',
         path: spritePath(name, 'fs', 'rename'),
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ source, dest: target, workingDir: '/' }),
+        json: { source, dest: target, workingDir: '/' },
         deadline,
       });
       if (answer.ok) return true;
@@ -80,18 +80,11 @@ export class SpritesFiles {
   }
 
   /** What is left of a write that failed. */
-  async #remove(name: string, path: string): Promise<void> {
-    const deadline = new Deadline(this.#client.options.timeoutMs);
-    try {
-      await this.#client.sendAgain({
-        method: 'DELETE',
-        path: spritePath(name, 'fs', 'delete'),
-        query: at(path),
-        deadline,
-      });
-    } finally {
-      deadline[Symbol.dispose]();
-    }
+  #remove(name: string, path: string): Promise<unknown> {
+    const request = { method: 'DELETE', path: spritePath(name, 'fs', 'delete'), query: at(path) } as const;
+    return withinDeadline(this.#client.options.timeoutMs, undefined, (deadline) =>
+      this.#client.sendAgain({ ...request, deadline }),
+    );
   }
 
   async read(name: string, path: string, deadline: Deadline): Promise<Uint8Array> {
@@ -125,7 +118,7 @@ export class SpritesFiles {
   async stat(name: string, path: string, deadline: Deadline): Promise<FileStat> {
     const target = absolute(path);
     if (target === '/') {
-      throw new SandboxError('not_supported', { effect: 'none', message: 'the root directory lies in no directory' });
+      throw notSupported('the root directory lies in no directory');
     }
     const entries = await this.#entries(name, posix.dirname(target), deadline);
     const found = entries.find((entry) => entry.name === posix.basename(target));

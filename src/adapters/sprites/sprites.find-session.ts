@@ -1,7 +1,8 @@
 import type { Deadline } from '../common/deadline.js';
+import { unconfirmed } from '../common/failed-answer.js';
+import { foreignSession } from '../common/journal-errors.js';
 import { findTag, type SessionId } from '../common/session-id.js';
 import type { SpritesClient } from './sprites.client.js';
-import { foreignSession, unconfirmed } from './sprites.errors.js';
 import { probeSession } from './sprites.probe.js';
 import { liveSessions } from './sprites.sessions.js';
 

@@ -1,16 +1,10 @@
 import { SandboxError, type SandboxHandle } from '#libs/contract';
 import { Logger } from '@nestjs/common';
 import type { Deadline } from '../common/deadline.js';
+import { unconfirmed } from '../common/failed-answer.js';
 import type { HttpAnswer } from '../common/http-client.js';
 import { spritePath, type SpritesClient } from './sprites.client.js';
-import {
-  anotherIncarnation,
-  answerError,
-  malformedReply,
-  nameTaken,
-  unconfirmed,
-  saysNoSprite,
-} from './sprites.errors.js';
+import { anotherIncarnation, answerError, malformedReply, nameTaken, saysNoSprite } from './sprites.errors.js';
 import { spriteResource, type SpriteResource } from './sprites.resource.js';
 
 /** How often a deleted sprite is asked for until it is gone. */
@@ -117,8 +111,7 @@ export class SpritesManagement {
     return this.#client.send({
       method: 'POST',
       path: '/v1/sprites',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ name, url_settings: { auth } }),
+      json: { name, url_settings: { auth } },
       deadline,
       maxBytes: 64 * 1024,
     });
@@ -142,8 +135,7 @@ export class SpritesManagement {
       const answer = await this.#client.sendAgain({
         method: 'PUT',
         path: spritePath(name),
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ url_settings: { auth: 'public' } }),
+        json: { url_settings: { auth: 'public' } },
         deadline,
       });
       if (!answer.ok) throw answerError(answer);

@@ -1,9 +1,10 @@
 import type { NetworkPolicy } from '#libs/contract';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Deadline } from '../common/deadline.js';
+import { unconfirmed } from '../common/failed-answer.js';
 import { asObject } from '../common/json.js';
 import { spritePath, type SpritesClient } from './sprites.client.js';
-import { answerError, malformedReply, unconfirmed } from './sprites.errors.js';
+import { answerError, malformedReply } from './sprites.errors.js';
 
 /** A sprite that boots answers late. */
 export const POLICY_TIMEOUT_MS = 90_000;
@@ -32,8 +33,7 @@ export async function applyPolicy(
   const answer = await client.sendAgain({
     method: 'POST',
     path,
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ rules }),
+    json: { rules },
     deadline,
   });
   if (!answer.ok) throw answerError(answer);

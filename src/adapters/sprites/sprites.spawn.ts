@@ -1,6 +1,6 @@
 import { StreamingCommand, type SandboxCommand, type SandboxHandle, type SpawnRequest } from '#libs/contract';
 import { checkArguments } from '../common/command-words.js';
-import { Deadline } from '../common/deadline.js';
+import { withinDeadline } from '../common/deadline.js';
 import { formatSessionId } from '../common/session-id.js';
 import type { StdinOwners } from '../common/stdin-owners.js';
 import { socketTimeoutMs, type SpritesClient } from './sprites.client.js';
@@ -16,9 +16,8 @@ export async function spawnInSprite(
   request: SpawnRequest,
 ): Promise<SandboxCommand> {
   checkArguments(request);
-  const deadline = new Deadline(socketTimeoutMs(client), request.signal);
-  try {
-    if (request.tty) return await spawnTerminal(client, handle, { ...request, tty: request.tty }, deadline);
+  return withinDeadline(socketTimeoutMs(client), request.signal, async (deadline) => {
+    if (request.tty) return spawnTerminal(client, handle, { ...request, tty: request.tty }, deadline);
     const { name, provider } = handle;
     const spec = { ...request, once: false, stderrToStdout: false };
     const { nonce, process, stream, feed, taken } = await startCommand(client, name, spec, deadline);
@@ -50,7 +49,5 @@ export async function spawnInSprite(
       stdin: request.stdin,
       tty: false,
     });
-  } finally {
-    deadline[Symbol.dispose]();
-  }
+  });
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SandboxError, type CallOptions } from '#libs/contract';
-import { Deadline } from '../common/deadline.js';
+import { withinDeadline } from '../common/deadline.js';
 import type { StdinTaken } from '../common/stdin-taken.js';
 import { socketTimeoutMs, type SpritesClient } from './sprites.client.js';
 import type { SpriteProcess } from './sprites.process.js';
@@ -30,13 +30,11 @@ export interface SessionStdinInit {
 }
 
 /** A connection for input alone. */
-export async function attachStdin(client: SpritesClient, name: string, pid: string): Promise<SpriteProcess> {
-  const deadline = new Deadline(socketTimeoutMs(client));
-  try {
-    return await attachProcess(client, { name, pid, tty: false }, { output: () => {}, closed: () => {} }, deadline);
-  } finally {
-    deadline[Symbol.dispose]();
-  }
+export function attachStdin(client: SpritesClient, name: string, pid: string): Promise<SpriteProcess> {
+  const sink = { output: () => {}, closed: () => {} };
+  return withinDeadline(socketTimeoutMs(client), undefined, (deadline) =>
+    attachProcess(client, { name, pid, tty: false }, sink, deadline),
+  );
 }
 
 /**

@@ -1,21 +1,14 @@
-import {
-  StreamingCommand,
-  type AttachRequest,
-  type SandboxCommand,
-  type SandboxHandle,
-  type SpawnRequest,
-  type TerminalSize,
-} from '#libs/contract';
+import type { AttachRequest, SandboxCommand, SandboxHandle, SpawnRequest, TerminalSize } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
 import { malformedWord } from '../common/journal-errors.js';
 import { formatSessionId, newNonce, type SessionId } from '../common/session-id.js';
 import { checkFirstWord } from '../common/shim-word.js';
+import { terminalCommand } from '../common/terminal-command.js';
 import { TerminalOutput } from '../common/terminal-output.js';
 import { titleOf } from '../common/command-words.js';
 import { shimTerminalProgram } from '../common/shim.js';
 import { FROM_TERMINAL } from '../common/shim-start.js';
 import type { SpritesClient } from './sprites.client.js';
-import type { SpriteProcess } from './sprites.process.js';
 import { attachProcess, sendProgram, startShell } from './sprites.start-process.js';
 import { underHome } from './sprites.start-command.js';
 
@@ -51,7 +44,7 @@ export async function spawnTerminal(
     process.close();
     throw error;
   }
-  return commandOf(handle, 'spawn', formatSessionId({ pid: process.pid, nonce }), output, process, request.stdin);
+  return terminalCommand(handle, 'spawn', formatSessionId({ pid: process.pid, nonce }), output, process, request.stdin);
 }
 
 /** Joins a session on a terminal. Its output begins with what the service shows of the screen as it is. */
@@ -64,31 +57,5 @@ export async function attachTerminal(
   const output = new TerminalOutput(false);
   const process = await attachProcess(client, { name: handle.name, pid: id.pid, tty: true }, output, deadline);
   output.onOverflow = () => process.close();
-  return commandOf(handle, 'attach', sessionId, output, process, stdin);
-}
-
-function commandOf(
-  handle: SandboxHandle,
-  operation: 'spawn' | 'attach',
-  sessionId: string,
-  { stream }: TerminalOutput,
-  process: SpriteProcess,
-  stdin: boolean,
-): StreamingCommand {
-  return new StreamingCommand({
-    provider: handle.provider,
-    operation,
-    handle,
-    sessionId,
-    stream,
-    channel: {
-      taken: () => {},
-      write: (data) => process.write(data),
-      closeStdin: () => process.closeStdin(),
-      resize: (size) => process.resize(size),
-      stop: async () => process.close(),
-    },
-    stdin,
-    tty: true,
-  });
+  return terminalCommand(handle, 'attach', sessionId, output, process, stdin);
 }

@@ -1,16 +1,15 @@
 import { SandboxError, type SandboxHandle, type TerminateRequest } from '#libs/contract';
-import { Deadline } from '../common/deadline.js';
+import { withinDeadline } from '../common/deadline.js';
+import { unconfirmed } from '../common/failed-answer.js';
 import { noSession } from '../common/journal-errors.js';
 import { parseSessionId } from '../common/session-id.js';
+import { TRANSPORT_MS, onlyAsked } from '../common/termination.js';
 import type { SpritesClient } from './sprites.client.js';
-import { answerError, unconfirmed } from './sprites.errors.js';
+import { answerError } from './sprites.errors.js';
 import { checkForeign, findSession } from './sprites.find-session.js';
 import { killProcess, type KillOutcome } from './sprites.kill.js';
 import type { SpritesManagement } from './sprites.management.js';
 import { probeSession, recordKill } from './sprites.probe.js';
-
-/** Beyond the grace, for the requests. */
-const TRANSPORT_MS = 5_000;
 
 /** What of the 5 s a record of the kill may take. */
 const RECORD_MS = 2_000;
@@ -27,10 +26,9 @@ export async function terminateSession(
 ): Promise<void> {
   const id = parseSessionId(sessionId);
   const { name } = handle;
-  const deadline = new Deadline(timeoutMs + TRANSPORT_MS, abort);
-  try {
+  await withinDeadline(timeoutMs + TRANSPORT_MS, abort, async (deadline) => {
     await management.verify(handle, deadline);
-    if (id === undefined) return await checkForeign(client, name, sessionId, deadline).catch(onlyAsked);
+    if (id === undefined) return checkForeign(client, name, sessionId, deadline).catch(onlyAsked);
     const found = await findSession(client, name, id, deadline).catch(onlyAsked);
     if (found === 'another') throw noSession();
     if (found === 'absent') {
@@ -48,9 +46,7 @@ export async function terminateSession(
       if (left === 'live') throw unconfirmed('the end of the session');
     }
     await conclude(client, name, id.nonce, mode, outcome);
-  } finally {
-    deadline[Symbol.dispose]();
-  }
+  });
 }
 
 async function conclude(
@@ -68,11 +64,6 @@ async function conclude(
   if (outcome.outcome === 'gone' && outcome.killed) await record(client, name, nonce);
 }
 
-/** Nothing was signalled yet; whoever aborts a stop is promised nothing all the same. */
-function onlyAsked(error: unknown): never {
-  throw error instanceof SandboxError && error.code !== 'aborted' ? error.with({ effect: 'none' }) : error;
-}
-
 /** What was not sent did nothing; of everything else it is unknown. */
 function lostAnswer(error: unknown): never {
   if (!(error instanceof SandboxError) || error.code === 'aborted' || error.code === 'denied') throw error;
@@ -81,7 +72,5 @@ function lostAnswer(error: unknown): never {
 
 /** So that whoever reads the session learns how it ended. It is gone either way. */
 async function record(client: SpritesClient, name: string, nonce: string): Promise<void> {
-  const deadline = new Deadline(RECORD_MS);
-  await recordKill(client, name, nonce, deadline).catch(() => {});
-  deadline[Symbol.dispose]();
+  await withinDeadline(RECORD_MS, undefined, (left) => recordKill(client, name, nonce, left)).catch(() => {});
 }
