@@ -138,6 +138,7 @@ describe('answers of the Daytona toolbox', () => {
     ['FILE_ACCESS_DENIED', 'denied', 403, { code: 'FILE_ACCESS_DENIED' }],
     ['FILE_READ_FAILED', 'unavailable', 500, { code: 'FILE_READ_FAILED' }],
     ['INVALID_FILE_PATH', 'invalid', 400, { code: 'INVALID_FILE_PATH' }],
+    ['a code that no daemon has', 'invalid', 400, { code: 'constructor' }],
     ['no code and a 404, once the sandbox is known to run', 'not_found', 404, ''],
     ['no code and a 403', 'denied', 403, ''],
     ['no code and a 400', 'invalid', 400, ''],

@@ -22,6 +22,7 @@ describe('the exit code of an end event', () => {
     [{ exitCode: null, exited: true }],
     [{ exitCode: -1 }],
     [{ exitCode: -1, status: 'signal: something new' }],
+    [{ exitCode: -1, status: 'signal: constructor' }],
     [{ exitCode: 256 }],
     [{ exitCode: 1.5 }],
     [{ exitCode: '3' }],

@@ -52,6 +52,7 @@ describe('answers of the Sprites API', () => {
     ['EIO', 500, 'write', 'write_failed', undefined, 'unknown'],
     ['ENOENT', 404, 'write', 'write_failed', undefined, 'none'],
     ['EWHAT', 404, 'read', 'not_found', undefined, 'none'],
+    ['constructor', 408, 'write', 'unavailable', undefined, 'unknown'],
   ])('%s with %p of a %s is %s, %s, %s', (fileCode, status, use, code, detail, effect) => {
     const error = answerError(answer(status, { code: fileCode, error: 'x' }), use as 'read' | 'write');
     expect(words(error)).toEqual({ code, detail, effect });

@@ -8,22 +8,28 @@ const BY_STATUS: Readonly<Record<number, Fault>> = {
   410: ['not_found'],
 };
 
-/** Codes of the file endpoints: of a read, and of a write where it differs. */
-const BY_FILE_CODE: Readonly<Record<string, { readonly read: Fault; readonly write?: Fault }>> = {
-  ENOENT: { read: ['not_found'], write: ['write_failed', { effect: 'none' }] },
-  ENOTDIR: { read: ['not_found'], write: ['write_failed', { effect: 'none' }] },
-  EISDIR: { read: ['invalid'], write: ['write_failed', { effect: 'none' }] },
-  EEXIST: { read: ['invalid'], write: ['write_failed', { effect: 'none' }] },
-  ENOTEMPTY: { read: ['invalid'], write: ['write_failed', { effect: 'none' }] },
-  EACCES: { read: ['denied'], write: ['write_failed', { effect: 'none' }] },
-  EPERM: { read: ['denied'], write: ['write_failed', { effect: 'none' }] },
-  EROFS: { read: ['denied'], write: ['write_failed', { effect: 'none' }] },
-  ELOOP: { read: ['invalid'], write: ['write_failed', { effect: 'none' }] },
-  EINVAL: { read: ['invalid'] },
-  ENAMETOOLONG: { read: ['invalid'] },
-  ENOSPC: { read: ['unavailable', { detail: 'disk_full' }], write: ['write_failed', { detail: 'disk_full' }] },
-  EIO: { read: ['unavailable'], write: ['write_failed'] },
-};
+/** What a code means of a read, and of a write where it differs. */
+interface FileFault {
+  readonly read: Fault;
+  readonly write?: Fault;
+}
+
+/** Codes of the file endpoints. */
+const BY_FILE_CODE: ReadonlyMap<string | undefined, FileFault> = new Map<string, FileFault>([
+  ['ENOENT', { read: ['not_found'], write: ['write_failed', { effect: 'none' }] }],
+  ['ENOTDIR', { read: ['not_found'], write: ['write_failed', { effect: 'none' }] }],
+  ['EISDIR', { read: ['invalid'], write: ['write_failed', { effect: 'none' }] }],
+  ['EEXIST', { read: ['invalid'], write: ['write_failed', { effect: 'none' }] }],
+  ['ENOTEMPTY', { read: ['invalid'], write: ['write_failed', { effect: 'none' }] }],
+  ['EACCES', { read: ['denied'], write: ['write_failed', { effect: 'none' }] }],
+  ['EPERM', { read: ['denied'], write: ['write_failed', { effect: 'none' }] }],
+  ['EROFS', { read: ['denied'], write: ['write_failed', { effect: 'none' }] }],
+  ['ELOOP', { read: ['invalid'], write: ['write_failed', { effect: 'none' }] }],
+  ['EINVAL', { read: ['invalid'] }],
+  ['ENAMETOOLONG', { read: ['invalid'] }],
+  ['ENOSPC', { read: ['unavailable', { detail: 'disk_full' }], write: ['write_failed', { detail: 'disk_full' }] }],
+  ['EIO', { read: ['unavailable'], write: ['write_failed'] }],
+]);
 
 /**
  * What an answer other than a success means. Goes by the status, and for files by the code in the body: a 404 of theirs
@@ -37,7 +43,7 @@ export function answerError(answer: FailedAnswer, use?: 'read' | 'write'): Sandb
   if ((status === 404 || status === 410) && isPage(answer)) return malformedReply(`status ${status} with a page`);
   const body = bodyOf(answer);
   const fileCode = fileCodeOf(answer);
-  const ofFile = use && fileCode !== undefined ? BY_FILE_CODE[fileCode] : undefined;
+  const ofFile = use && BY_FILE_CODE.get(fileCode);
   const [code, init] = (use === 'write' ? (ofFile?.write ?? ofFile?.read) : ofFile?.read) ?? faultOf(status, BY_STATUS);
   const waitMs = waitOf(answer, body?.['retry_after_seconds']);
   return new SandboxError(code, {
