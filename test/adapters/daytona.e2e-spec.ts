@@ -3,7 +3,13 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { SandboxHandle } from '#libs/contract';
-import { DaytonaEmulator, TOOLBOX_ANSWERS, type CallMatch, type DaytonaEmulatorOptions } from '#libs/emulators';
+import {
+  DaytonaEmulator,
+  TOOLBOX_ANSWERS,
+  type Answer,
+  type CallMatch,
+  type DaytonaEmulatorOptions,
+} from '#libs/emulators';
 import { DaytonaAdapter, DaytonaOptions } from '../../src/adapters/daytona/index.js';
 import { collect } from '../support/collect.js';
 import { refusal } from '../support/errors.js';
@@ -12,6 +18,18 @@ import { settles, until } from '../support/until.js';
 const EXECUTE: CallMatch = { method: 'POST', path: '/toolbox/:id/process/execute' };
 const LOGS: CallMatch = { path: '/toolbox/:id/process/session/:session/command/:command/logs', upgrade: true };
 const SESSIONS: CallMatch = { method: 'POST', path: '/toolbox/:id/process/session' };
+const CREATE: CallMatch = { method: 'POST', path: '/api/sandbox' };
+
+const said = (status: number, message: string) => ({
+  status,
+  json: { path: '/api/sandbox', statusCode: status, error: 'no', message },
+});
+const TAKEN = said(409, 'Sandbox with name box already exists');
+const BAD_REQUEST = said(400, 'no');
+const PAGE_409 = { status: 409, html: '<html>conflict</html>' };
+const OVERLOADED = { status: 503, json: {} };
+const RUNNING = { status: 200, json: { id: 'some-id', name: 'box', state: 'started' } };
+const FAILED = { status: 200, json: { id: 'some-id', name: 'box', state: 'error' } };
 
 describe('the Daytona adapter', () => {
   const opened: DaytonaEmulator[] = [];
@@ -243,6 +261,41 @@ describe('the Daytona adapter', () => {
     await request(emulator, 'POST', '/sandbox', { name: 'short', autoDeleteInterval: 0 });
     expect(await refusal(adapter.suspend(adapter.buildHandle('short')))).toMatchObject({ code: 'not_supported' });
     expect(emulator.names).toEqual(['short']);
+  });
+
+  test.each<[string, string, Answer, Answer | undefined, object]>([
+    ['the word of a taken name', 'cannot be asked for', TAKEN, OVERLOADED, { code: 'already_exists', effect: 'none' }],
+    ['a page with 409', 'cannot be asked for', PAGE_409, OVERLOADED, { code: 'unavailable', effect: 'unknown' }],
+    ['a page with 409', 'is nobody’s', PAGE_409, undefined, { code: 'unavailable', effect: 'none' }],
+    ['a 400', 'cannot be asked for', BAD_REQUEST, OVERLOADED, { code: 'unavailable', effect: 'unknown' }],
+    ['a 400', 'is nobody’s', BAD_REQUEST, undefined, { code: 'invalid', effect: 'none' }],
+    ['a 400', 'belongs to one that runs', BAD_REQUEST, RUNNING, { code: 'already_exists', effect: 'none' }],
+    ['a 400', 'belongs to one that failed', BAD_REQUEST, FAILED, { code: 'provider', effect: 'unknown' }],
+  ])(
+    'createNew that gets %s, and the name %s, says no more than is known',
+    async (_, _name, answer, look, expected) => {
+      const { emulator, adapter } = await open();
+      emulator.faults.add({ ...CREATE, answer });
+      if (look) emulator.faults.add({ method: 'GET', path: '/api/sandbox/:sandbox', times: 99, answer: look });
+      expect(await refusal(adapter.createNew('box'))).toMatchObject(expected);
+      expect(emulator.calls.matching(CREATE).length).toBe(1);
+      expect(emulator.names).toEqual([]);
+    },
+  );
+
+  test('a create that is refused is done again until it is known whether the name is taken', async () => {
+    const { emulator, adapter, client } = await open({ alternatives: { nameTaken: 400 } });
+    await client().create('box');
+    emulator.faults.add({ method: 'GET', path: '/api/sandbox/:sandbox', times: 4, answer: OVERLOADED });
+    expect(await adapter.create('box')).toEqual({ provider: 'daytona', name: 'box' });
+  });
+
+  test('a file that is too large to be given is asked for once, and nothing of it is given', async () => {
+    const { emulator, adapter } = await open();
+    const box = await adapter.create('box');
+    await adapter.exec(box, ...sh('truncate -s 268435457 large'));
+    expect(await refusal(adapter.readFile(box, 'large'))).toMatchObject({ code: 'truncated', effect: 'none' });
+    expect(emulator.calls.matching({ method: 'GET', path: '/toolbox/:id/files/download' }).length).toBe(1);
   });
 
   test('a session of somebody else is listed bare, and neither attached nor terminated', async () => {

@@ -81,6 +81,17 @@ describe('creating a sprite', () => {
     expect(posts(emulator, '/v1/sprites')).toBe(1);
   });
 
+  test('of which nobody can say whether the name is taken is not refused as wrong', async () => {
+    const { emulator, adapter } = await open();
+    emulator.faults.add({ method: 'POST', path: '/v1/sprites', answer: { status: 400 }, times: 2 });
+    const look = emulator.faults.add({ method: 'GET', path: '/v1/sprites/box', answer: { status: 503 }, times: 4 });
+    expect(await refusal(adapter.createNew('box'))).toMatchObject({ code: 'unavailable', effect: 'none' });
+    expect(posts(emulator, '/v1/sprites')).toBe(1);
+    look.remove();
+    emulator.faults.add({ method: 'GET', path: '/v1/sprites/box', answer: { status: 503 }, times: 4 });
+    expect(await adapter.create('box')).toEqual({ provider: 'sprites', name: 'box' });
+  });
+
   test('a URL that cannot be opened is logged and no failure', async () => {
     const { emulator, adapter } = await open({}, { publicUrls: false });
     const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
@@ -608,6 +619,13 @@ describe('files', () => {
       ['link', 'symlink'],
       ['real', 'file'],
     ]);
+  });
+
+  test('that are too large to be given are asked for once, and nothing of them is given', async () => {
+    const { emulator, adapter, box } = await open();
+    await adapter.exec(box, ...sh('truncate -s 268435457 large'));
+    expect(await refusal(adapter.readFile(box, 'large'))).toMatchObject({ code: 'truncated', effect: 'none' });
+    expect(emulator.calls.matching({ method: 'GET', path: '/v1/sprites/:name/fs/read' }).length).toBe(1);
   });
 
   test('a missing sprite is no missing file, and a new one that boots is waited for', async () => {

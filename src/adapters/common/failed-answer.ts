@@ -50,6 +50,14 @@ export function malformedAnswer(who: string, what: string): SandboxError {
   return new SandboxError(code, { ...init, message: `${what}: ${who} answered something else than it should` });
 }
 
+/** Of a failure to look whether `what` is so: nobody knows. Whoever aborted is told that alone. */
+export function notProved(what: string): (error: unknown) => never {
+  return (error) => {
+    if (error instanceof SandboxError && error.code === 'aborted') throw error.with({ effect: 'unknown' });
+    throw unconfirmed(what, error);
+  };
+}
+
 /** Something was asked for, and nothing says that it was done. */
 export function unconfirmed(what: string, cause?: unknown): SandboxError {
   return new SandboxError('unavailable', {

@@ -3,6 +3,8 @@ import type { Deadline } from './deadline.js';
 
 /** The largest file that goes through one request, either way. */
 export const MAX_FILE_BYTES = 256 * 1024 * 1024;
+/** The most that the answer with the entries of a directory may hold. */
+export const MAX_LIST_BYTES = 64 * 1024 * 1024;
 
 /** All of a file's content, before anything is sent. */
 export async function gatherContent(content: ByteSource, deadline: Deadline): Promise<Uint8Array<ArrayBuffer>> {

@@ -84,6 +84,46 @@ describe('requests over HTTP', () => {
     expect((await get(url, { maxBytes: 2000 })).body.byteLength).toBe(2000);
   });
 
+  test('content beyond its bound is not given, however the service sends it, and a failure is no content', async () => {
+    const large = 'x'.repeat(2000);
+    const whole = await serve((_, response) => response.end(large));
+    const pieces = await serve((_, response) => {
+      response.write(large);
+      response.end();
+    });
+    const failing = await serve((_, response) => response.writeHead(500).end(large));
+    const truncated = { code: 'truncated', detail: undefined, effect: 'none' };
+    const malformed = { code: 'provider', detail: 'malformed_reply', effect: 'unknown' };
+    const read = async (url: string) => words(await failure(get(url, { maxBytes: 1999, isContent: true })));
+    expect([await read(whole), await read(pieces), await read(failing)]).toEqual([truncated, truncated, malformed]);
+    const { body } = await get(pieces, { maxBytes: 2000, isContent: true });
+    expect(Buffer.from(body).toString()).toBe(large);
+  });
+
+  test('an answer that announces more than its bound is not waited for', async () => {
+    const url = await serve((_, response) => response.writeHead(200, { 'content-length': '2000' }).write('x'));
+    const error = await failure(get(url, { maxBytes: 1999, deadline: new Deadline(20_000) }));
+    expect(words(error)).toEqual({ code: 'provider', detail: 'malformed_reply', effect: 'unknown' });
+  });
+
+  test('a JSON body says what it is, and a header of the request beats that', async () => {
+    const seen: unknown[] = [];
+    const url = await serve((request, response) => {
+      request.setEncoding('utf8').once('data', (body) => {
+        seen.push([request.headers['content-type'], body]);
+        response.end();
+      });
+    });
+    const post = { method: 'POST', json: { a: [1, 'é'] } } as const;
+    await get(url, post);
+    await get(url, { ...post, headers: { 'content-type': 'application/merge-patch+json' } });
+    const body = '{"a":[1,"é"]}';
+    expect(seen).toEqual([
+      ['application/json', body],
+      ['application/merge-patch+json', body],
+    ]);
+  });
+
   test('a deadline counts headers and body, and leaves open what happened', async () => {
     const url = await serve((_, response) => response.writeHead(200).write('x'));
     const error = await failure(get(url, { deadline: new Deadline(50) }));

@@ -18,6 +18,8 @@ export interface HttpRequest {
   readonly deadline: Deadline;
   /** A longer answer is `provider` / `malformed_reply`. @default 8 MiB */
   readonly maxBytes?: number;
+  /** The answer to a success is what users keep, of any length: a longer one is `truncated`. @default false */
+  readonly isContent?: boolean;
 }
 
 /** A whole answer, whatever its status. */
@@ -95,12 +97,15 @@ export class HttpClient {
     }
   }
 
-  /** @throws {SandboxError} `unavailable` without a whole answer; `aborted`; `provider` / `malformed_reply` */
+  /**
+   * @throws {SandboxError} `unavailable` without a whole answer; `aborted`; `provider` / `malformed_reply`; `truncated`
+   */
   async request(request: HttpRequest): Promise<HttpAnswer> {
-    const { deadline, maxBytes = MAX_ANSWER_BYTES } = request;
+    const { deadline, maxBytes = MAX_ANSWER_BYTES, isContent = false } = request;
     deadline.check();
     try {
-      return await readAnswer(await this.#fetch(request, deadline.signal), maxBytes);
+      const response = await this.#fetch(request, deadline.signal);
+      return await readAnswer(response, maxBytes, isContent && response.ok ? tooLarge : tooLong);
     } catch (error) {
       if (error instanceof SandboxError) throw error;
       throw deadline.signal.aborted ? deadline.error('unknown') : transportError(error);
@@ -120,19 +125,36 @@ export class HttpClient {
 }
 
 /** All of an answer that was opened. @throws {SandboxError} `provider` / `malformed_reply`: it is longer */
-export async function readAnswer(response: Response, maxBytes: number): Promise<HttpAnswer> {
-  return new HttpAnswer(response.status, response.headers, await readBody(response, maxBytes));
+export async function readAnswer(
+  response: Response,
+  maxBytes: number,
+  refused: (maxBytes: number) => SandboxError = tooLong,
+): Promise<HttpAnswer> {
+  return new HttpAnswer(response.status, response.headers, await readBody(response, maxBytes, refused));
 }
 
-async function readBody(response: Response, maxBytes: number): Promise<Uint8Array> {
+async function readBody(
+  response: Response,
+  maxBytes: number,
+  refused: (maxBytes: number) => SandboxError,
+): Promise<Uint8Array> {
   const collected = new ByteCollector(maxBytes);
   if (response.body === null) return collected.bytes();
+  if (declaredBytes(response) > maxBytes) {
+    await response.body.cancel();
+    throw refused(maxBytes);
+  }
   for await (const piece of response.body as AsyncIterable<Uint8Array>) {
     // Leaving the loop cancels the body, which closes the connection.
-    if (collected.length + piece.byteLength > maxBytes) throw tooLong(maxBytes);
+    if (collected.length + piece.byteLength > maxBytes) throw refused(maxBytes);
     collected.append(piece);
   }
   return collected.bytes();
+}
+
+/** 0: not said, or of what comes packed. */
+function declaredBytes({ headers }: Response): number {
+  return headers.has('content-encoding') ? 0 : Number(headers.get('content-length') ?? 0);
 }
 
 function tooLong(maxBytes: number): SandboxError {
@@ -140,5 +162,12 @@ function tooLong(maxBytes: number): SandboxError {
     detail: 'malformed_reply',
     effect: 'unknown',
     message: `the answer has more than ${maxBytes} bytes`,
+  });
+}
+
+function tooLarge(maxBytes: number): SandboxError {
+  return new SandboxError('truncated', {
+    effect: 'none',
+    message: `there are more than ${maxBytes} bytes, which is the most that can be given`,
   });
 }

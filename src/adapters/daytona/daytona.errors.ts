@@ -13,12 +13,12 @@ const BY_STATUS: Readonly<Record<number, Fault>> = {
 };
 
 /** Codes of the file calls. */
-const BY_FILE_CODE: Readonly<Record<string, Fault>> = {
-  FILE_NOT_FOUND: ['not_found'],
-  FILE_ACCESS_DENIED: ['denied'],
-  FILE_READ_FAILED: ['unavailable'],
-  INVALID_FILE_PATH: ['invalid'],
-};
+const BY_FILE_CODE: ReadonlyMap<string | undefined, Fault> = new Map<string, Fault>([
+  ['FILE_NOT_FOUND', ['not_found']],
+  ['FILE_ACCESS_DENIED', ['denied']],
+  ['FILE_READ_FAILED', ['unavailable']],
+  ['INVALID_FILE_PATH', ['invalid']],
+]);
 
 /**
  * What an answer of the control plane other than a success means. A 404 is `not_found` only where the service itself
@@ -39,6 +39,11 @@ export function isNotFound(answer: FailedAnswer): boolean {
   return body?.['statusCode'] === 404 && typeof body['path'] === 'string' && !isMissingRoute(body);
 }
 
+/** Whether the control plane says that a name is taken, as it does with every 409 of its own to a creation. */
+export function saysTaken(answer: FailedAnswer): boolean {
+  return answer.status === 409 && bodyOf(answer)?.['statusCode'] === 409;
+}
+
 /** What an answer of the toolbox other than a success means, to which the sandbox itself is known to be there. */
 export function toolboxError(answer: FailedAnswer): SandboxError {
   return errorOf(
@@ -53,7 +58,7 @@ export function toolboxError(answer: FailedAnswer): SandboxError {
  * Only for answers that came from the daemon; see {@link neverArrived}.
  */
 export function fileError(answer: FailedAnswer): SandboxError {
-  const known = BY_FILE_CODE[codeOf(bodyOf(answer)) ?? ''];
+  const known = BY_FILE_CODE.get(codeOf(bodyOf(answer)));
   if (known) return errorOf('toolbox', answer, known);
   return answer.status === 404 ? errorOf('toolbox', answer, ['not_found']) : toolboxError(answer);
 }

@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { SandboxError, invalidArgument, type FileEntry, type FileStat, type WriteFileRequest } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
 import { unconfirmed } from '../common/failed-answer.js';
-import { MAX_FILE_BYTES, gatherContent } from '../common/file-content.js';
+import { MAX_FILE_BYTES, MAX_LIST_BYTES, gatherContent } from '../common/file-content.js';
 import type { HttpAnswer } from '../common/http-client.js';
 import { asObject } from '../common/json.js';
 import { newNonce } from '../common/session-id.js';
@@ -12,8 +12,6 @@ import { runErrand, wordsIn } from './daytona.execute.js';
 import { placeProgram } from './daytona.place-program.js';
 import { underHome } from './daytona.start-command.js';
 import { uploadStaged } from './daytona.upload.js';
-
-const MAX_LIST_BYTES = 64 * 1024 * 1024;
 
 /**
  * Atomic: the content is uploaded to a file of ours, copied beside the target and renamed over it. A link at the target
@@ -102,7 +100,7 @@ async function ask(
   const query: [string, string][] = [['path', absolute(path, home)]];
   const answer = await toolboxes.call(
     handle,
-    { method: 'GET', path: call, query, deadline, maxBytes },
+    { method: 'GET', path: call, query, deadline, maxBytes, isContent: true },
     { again: true },
   );
   if (answer === undefined) throw malformedReply('the sandbox');

@@ -1,10 +1,10 @@
 import { SandboxError, type SandboxHandle } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
-import { unconfirmed } from '../common/failed-answer.js';
+import { notProved, unconfirmed } from '../common/failed-answer.js';
 import type { HttpAnswer } from '../common/http-client.js';
 import { notSupported } from '../common/not-supported.js';
 import { sandboxPath, type DaytonaClient } from './daytona.client.js';
-import { apiError, failedSandbox, isNotFound, malformedReply, noSandbox } from './daytona.errors.js';
+import { apiError, failedSandbox, isNotFound, malformedReply, noSandbox, saysTaken } from './daytona.errors.js';
 import { findSandbox, getSandbox, isOf, settledSandbox, untilGone } from './daytona.find.js';
 import { sandboxResource } from './daytona.resource.js';
 
@@ -37,11 +37,11 @@ export class DaytonaManagement {
       throw error instanceof SandboxError && error.code === 'provider' ? unconfirmed('the creation', error) : error;
     });
     if (answer.status >= 300 && answer.status < 400) throw unconfirmed('the creation', apiError(answer));
-    if (answer.status === 409 || answer.status === 400) {
-      // Which of the two says that the name is taken differs.
-      const found = await findSandbox(this.#client, name, deadline).catch(() => undefined);
-      if (answer.status === 409 || (found && found.phase !== 'failed')) throw alreadyExists(name);
-      if (found) throw failedSandbox(name, found.state).with({ effect: 'unknown' });
+    if (saysTaken(answer)) throw alreadyExists(name);
+    if (leavesOpenWhy(answer)) {
+      const found = await findSandbox(this.#client, name, deadline).catch(notProved('the creation'));
+      if (found?.phase === 'failed') throw failedSandbox(name, found.state).with({ effect: 'unknown' });
+      if (found) throw alreadyExists(name);
     }
     if (!answer.ok) throw apiError(answer);
     const id = sandboxResource(answer.json())?.id;
@@ -95,7 +95,7 @@ export class DaytonaManagement {
 
   async #createOrAdopt(name: string, deadline: Deadline): Promise<void> {
     let failure: SandboxError;
-    let isTaken = false;
+    let refusal: HttpAnswer | undefined;
     try {
       const answer = await this.#post(name, deadline);
       if (answer.ok) {
@@ -104,14 +104,18 @@ export class DaytonaManagement {
         return await this.#started({ provider: '', name, instanceId: sandbox.id }, deadline);
       }
       failure = apiError(answer);
-      isTaken = answer.status === 409;
+      refusal = answer;
     } catch (error) {
       if (!(error instanceof SandboxError) || error.effect !== 'unknown' || deadline.signal.aborted) throw error;
       failure = error;
     }
     if (failure.code === 'denied' || failure.code === 'rate_limited') throw failure;
-    const found = await findSandbox(this.#client, name, deadline).catch(() => undefined);
-    if (found === undefined) throw isTaken ? unconfirmed('the creation', failure) : failure;
+    const found = await findSandbox(this.#client, name, deadline).catch((error: unknown) => {
+      if (refusal && leavesOpenWhy(refusal)) return notProved('the creation')(error);
+      throw failure;
+    });
+    // A name that nobody has any more may be taken for a while.
+    if (found === undefined) throw refusal?.status === 409 ? unconfirmed('the creation', failure) : failure;
     if (found.phase === 'failed') throw failedSandbox(name, found.state).with({ effect: failure.effect });
     if (found.phase !== 'going') return;
     await untilGone(this.#client, found.id, deadline);
@@ -135,6 +139,14 @@ export class DaytonaManagement {
       maxBytes: 1024 * 1024,
     });
   }
+}
+
+/**
+ * Whether a creation was refused for one of several reasons: that the name is taken, as old releases say with a 400;
+ * that what was made did not start; or that the request is wrong.
+ */
+function leavesOpenWhy({ status }: HttpAnswer): boolean {
+  return status === 400 || status === 409;
 }
 
 function alreadyExists(name: string): SandboxError {

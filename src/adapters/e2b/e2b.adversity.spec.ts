@@ -172,6 +172,15 @@ test('a page of a gateway is no empty directory', async () => {
   await expect(adapter.listFiles(handle, '.')).rejects.toMatchObject({ code: 'provider', detail: 'malformed_reply' });
 });
 
+test('a file that is too large to be given is asked for once, and nothing of it is given', async () => {
+  const emulator = await start();
+  const adapter = client(emulator);
+  const handle = await adapter.create('box');
+  await adapter.exec(handle, ...sh('truncate -s 268435457 large'));
+  await expect(adapter.readFile(handle, 'large')).rejects.toMatchObject({ code: 'truncated', effect: 'none' });
+  expect(emulator.calls.matching({ method: 'GET', path: '/files' }).length).toBe(1);
+});
+
 test('the input of an exec goes to no other process that has its number, once its stream was lost', async () => {
   const emulator = await start();
   const adapter = client(emulator);

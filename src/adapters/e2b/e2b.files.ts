@@ -1,6 +1,6 @@
 import { SandboxError, invalidArgument, type FileEntry, type FileStat, type WriteFileRequest } from '#libs/contract';
 import { withinDeadline, type Deadline } from '../common/deadline.js';
-import { MAX_FILE_BYTES, gatherContent } from '../common/file-content.js';
+import { MAX_FILE_BYTES, MAX_LIST_BYTES, gatherContent } from '../common/file-content.js';
 import { FirstWord } from '../common/first-word.js';
 import { malformedWord } from '../common/journal-errors.js';
 import { asObject } from '../common/json.js';
@@ -76,6 +76,7 @@ export class E2bFiles {
       query: at(machine, path),
       deadline,
       maxBytes: MAX_FILE_BYTES,
+      isContent: true,
     } as const;
     const answer = await machine.send(request, { again: true });
     if (answer.status !== 200) throw readError(answer);
@@ -106,7 +107,8 @@ async function ask(
   message: { readonly path: string; readonly depth?: number },
   deadline: Deadline,
 ): Promise<Readonly<Record<string, unknown>>> {
-  const answer = await machine.tryCall(`filesystem.Filesystem/${method}`, message, deadline, { again: true });
+  const bounds = { maxBytes: MAX_LIST_BYTES, isContent: true };
+  const answer = await machine.tryCall(`filesystem.Filesystem/${method}`, message, deadline, { again: true }, bounds);
   if (answer.ok) {
     const body = asObject(answer.json());
     if (body === undefined) throw malformedReply(method);

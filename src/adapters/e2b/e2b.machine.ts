@@ -99,9 +99,15 @@ export class E2bMachine {
   }
 
   /** A unary call of envd. Whatever the status. */
-  tryCall(method: string, message: JsonObject, deadline: Deadline, reach?: Reach): Promise<HttpAnswer> {
+  tryCall(
+    method: string,
+    message: JsonObject,
+    deadline: Deadline,
+    reach?: Reach,
+    bounds?: Pick<HttpRequest, 'maxBytes' | 'isContent'>,
+  ): Promise<HttpAnswer> {
     const headers = { 'connect-protocol-version': '1' };
-    return this.send({ method: 'POST', path: `/${method}`, headers, json: message, deadline }, reach);
+    return this.send({ method: 'POST', path: `/${method}`, headers, json: message, deadline, ...bounds }, reach);
   }
 
   /** A streaming call of envd. Its body is read to its end, or `life` aborted. */

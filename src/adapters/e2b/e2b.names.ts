@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SandboxError, type SandboxHandle } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
-import { unconfirmed } from '../common/failed-answer.js';
+import { notProved, unconfirmed } from '../common/failed-answer.js';
 import type { HttpAnswer } from '../common/http-client.js';
 import { compareClaims, metadataOf, newClaim, type Claim } from './e2b.claim.js';
 import { sandboxPath, type E2bControl } from './e2b.control.js';
@@ -192,14 +192,6 @@ function alreadyExists(name: string): SandboxError {
 
 function onlyAsked(error: unknown): never {
   throw error instanceof SandboxError ? error.with({ effect: 'none' }) : error;
-}
-
-/** A sandbox was made, and what had to be seen of it was not. */
-function notProved(what: string): (error: unknown) => never {
-  return (error) => {
-    if (error instanceof SandboxError && error.code === 'aborted') throw error.with({ effect: 'unknown' });
-    throw unconfirmed(what, error);
-  };
 }
 
 async function pause(waitMs: number, deadline: Deadline): Promise<void> {

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { SandboxError, invalidArgument, type FileEntry, type FileStat, type WriteFileRequest } from '#libs/contract';
 import { withinDeadline, type Deadline } from '../common/deadline.js';
-import { MAX_FILE_BYTES, gatherContent } from '../common/file-content.js';
+import { MAX_FILE_BYTES, MAX_LIST_BYTES, gatherContent } from '../common/file-content.js';
 import type { HttpAnswer } from '../common/http-client.js';
 import { asObject } from '../common/json.js';
 import { notSupported } from '../common/not-supported.js';
@@ -9,7 +9,6 @@ import { newNonce } from '../common/session-id.js';
 import { spritePath, type SpritesClient } from './sprites.client.js';
 import { answerError, fileCodeOf, malformedReply } from './sprites.errors.js';
 
-const MAX_LIST_BYTES = 64 * 1024 * 1024;
 const DEFAULT_MODE = 0o644;
 
 const HOME = '/home/sprite';
@@ -94,6 +93,7 @@ export class SpritesFiles {
       query: at(absolute(path)),
       deadline,
       maxBytes: MAX_FILE_BYTES,
+      isContent: true,
     });
     if (answer.status !== 200) throw answerError(answer, 'read');
     return answer.body;
@@ -147,6 +147,7 @@ export class SpritesFiles {
       query: at(target),
       deadline,
       maxBytes: MAX_LIST_BYTES,
+      isContent: true,
     });
     if (!answer.ok) throw answerError(answer, 'read');
     return entriesIn(answer);

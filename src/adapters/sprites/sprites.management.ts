@@ -26,7 +26,7 @@ export class SpritesManagement {
         const answer = await this.#post(name, deadline);
         if (answer.ok) return spriteResource(answer.json(), name);
         if (answer.status === 409) return await this.#adopt(name, deadline);
-        const taken = answer.status === 400 ? await this.#look(name, deadline) : undefined;
+        const taken = await this.#refused(answer, name, deadline);
         if (taken === undefined) throw answerError(answer);
         return taken;
       } catch (error) {
@@ -52,7 +52,7 @@ export class SpritesManagement {
       throw error instanceof SandboxError && error.code === 'provider' ? unconfirmed('the creation', error) : error;
     });
     if (answer.status >= 300 && answer.status < 400) throw unconfirmed('the creation', answerError(answer));
-    if (answer.status === 400 && (await this.#look(name, deadline))) throw nameTaken(name);
+    if (await this.#refused(answer, name, deadline)) throw nameTaken(name);
     if (!answer.ok) throw answerError(answer);
     const made = spriteResource(answer.json(), name);
     const id = made && (made.id ?? (await this.#look(name, deadline))?.id);
@@ -120,6 +120,16 @@ export class SpritesManagement {
   /** `undefined`: there is none, or that could not be told. */
   #look(name: string, deadline: Deadline): Promise<SpriteResource | undefined> {
     return this.find(name, deadline).catch(() => undefined);
+  }
+
+  /** A 400 leaves open why: the one that has the name, if that is the reason. Nothing was made. */
+  async #refused({ status }: HttpAnswer, name: string, deadline: Deadline): Promise<SpriteResource | undefined> {
+    if (status !== 400) return undefined;
+    return this.find(name, deadline).catch((error: unknown) => {
+      throw error instanceof SandboxError && error.code === 'aborted'
+        ? error.with({ effect: 'none' })
+        : unconfirmed('why the creation was refused', error).with({ effect: 'none' });
+    });
   }
 
   async #adopt(name: string, deadline: Deadline): Promise<SpriteResource> {
