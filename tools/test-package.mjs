@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { withLock } from './lock.mjs';
 import { run } from './run.mjs';
 import { afterSetUp } from './setup.mjs';
 
@@ -14,10 +15,8 @@ const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarni
 await afterSetUp(async () => {
   const work = mkdtempSync(join(tmpdir(), 'nestjs-sandbox-package-'));
   try {
-    // What npm says of it is not for stdout, where jest may write its results.
-    const pack = ['pack', '--ignore-scripts', '--loglevel=error', '--pack-destination', work];
-    const packed = await run('npm', pack, { stdio: ['ignore', 2, 2], cwd: root });
-    if (packed.code !== 0) return packed.code;
+    const code = await withLock(join(root, '.setup.lock'), () => pack(work));
+    if (code !== 0) return code;
     const config = join(root, 'jest.package.config.js');
     const ended = await run(process.execPath, [...flags, jest, '--config', config, ...process.argv.slice(2)], {
       stdio: 'inherit',
@@ -29,3 +28,16 @@ await afterSetUp(async () => {
     rmSync(work, { recursive: true, force: true, maxRetries: 5 });
   }
 });
+
+/** As `npm pack` does, but of what the set-up built: with another build that would not count as the set-up's. */
+async function pack(destination) {
+  const { restore, slim } = await import('./slim.mjs');
+  slim(root);
+  try {
+    const args = ['pack', '--ignore-scripts', '--loglevel=error', '--pack-destination', destination];
+    // What npm says of it is not for stdout, where jest may write its results.
+    return (await run('npm', args, { stdio: ['ignore', 2, 2], cwd: root })).code;
+  } finally {
+    restore(root);
+  }
+}

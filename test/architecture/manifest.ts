@@ -28,7 +28,8 @@ export function manifestFaults(manifest: Manifest, files: Files): string[] {
     ...(manifest.engines?.['node'] === '^20.19.0 || ^22.12.0 || >=24.0.0' ? [] : ['engines differ from the set-up']),
     ...(JSON.stringify(manifest.files) === JSON.stringify(SHIPPED) ? [] : ['other files are shipped']),
     ...RUN_AT_INSTALL.filter((name) => manifest.scripts?.[name]).map((name) => `${name} runs at an install`),
-    ...(manifest.scripts?.['prepack'] === 'npm run build' ? [] : ['it is packed without a build']),
+    ...(manifest.scripts?.['prepack']?.startsWith('npm run build && ') ? [] : ['it is packed without a build']),
+    ...(isSlimmed(manifest) ? [] : ['it is not packed as it is tested']),
     ...Object.keys(manifest.peerDependencies ?? {})
       .filter((name) => manifest.peerDependenciesMeta?.[name]?.optional !== true)
       .map((name) => `the peer ${name} is not optional`),
@@ -41,6 +42,14 @@ export function manifestFaults(manifest: Manifest, files: Files): string[] {
       .filter(([, path]) => !files.get(sourceOf(path))?.startsWith('#!/usr/bin/env node\n'))
       .map(([name]) => `the program ${name} has no source that starts with its interpreter`),
   ];
+}
+
+/** What `npm run test:package` does by itself, so that no test would miss it. */
+function isSlimmed({ scripts }: Manifest): boolean {
+  return (
+    scripts?.['prepack']?.endsWith(' && node tools/slim.mjs') === true &&
+    scripts['postpack'] === 'node tools/slim.mjs --undo'
+  );
 }
 
 function exportFaults(name: string, entry: string | Readonly<Record<string, string>>, files: Files): string[] {

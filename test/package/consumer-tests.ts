@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { REPOSITORY } from '../support/dist.js';
 import { pages, snippets } from '../support/snippets.js';
 import { until } from '../support/until.js';
 import { Background, freePort } from './background.js';
@@ -43,6 +46,16 @@ export function consumerTests({ nest, type, more = [] }: ConsumerKind): void {
       expect(await consumer.sh(compile)).toBe('');
     });
 
+    // The tarball has only those declarations that an entry leads to, and the compiler looks into all of them here.
+    test('every entry has all of its types', async () => {
+      const names = typed().filter((entry) => !absent.includes(entry));
+      expect(names).toEqual(expect.arrayContaining([...entries, '/sprites', '/e2b', '/daytona']));
+      const lines = names.map((entry, at) => `export * as entry${at} from 'nestjs-sandbox${entry}';`);
+      await consumer.write('entries.ts', lines.join('\n'));
+      const options = '--noEmit --module nodenext --target es2023 --types node --strict --skipLibCheck false';
+      expect(await consumer.sh(`npx tsc ${options} entries.ts`)).toBe('');
+    });
+
     test('the tests of the pages pass, with a daemon of the package', async () => {
       const [run = ''] = readMeLines('node --test ');
       const printed = await consumer.sh(run);
@@ -78,4 +91,12 @@ export function consumerTests({ nest, type, more = [] }: ConsumerKind): void {
       expect(Number(printed)).toBeGreaterThan(0);
     });
   });
+}
+
+/** The entries with types, '' for the root. */
+function typed(): string[] {
+  const manifest = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as { exports: object };
+  return Object.entries(manifest.exports).flatMap(([name, entry]) =>
+    typeof entry === 'string' ? [] : [name.slice(1)],
+  );
 }
