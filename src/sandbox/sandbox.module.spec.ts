@@ -1,4 +1,4 @@
-import { Global, Injectable, Module } from '@nestjs/common';
+import { Global, Injectable, Module, type ModuleMetadata } from '@nestjs/common';
 import { ConfigModule, ConfigService } from '@nestjs/config';
 import { Test } from '@nestjs/testing';
 import { afterEach, describe, expect, test } from '@jest/globals';
@@ -12,6 +12,7 @@ import {
   type SandboxHandle,
   type SandboxInfo,
 } from '#libs/contract';
+import { SpritesOptions } from '../adapters/sprites/index.js';
 import { SandboxModule } from './sandbox.module.js';
 import type { AdapterDefinition, SandboxModuleAsyncOptions, SandboxModuleOptions } from './sandbox.options.js';
 import { SandboxTelemetry } from './sandbox-telemetry.js';
@@ -71,6 +72,7 @@ class HostModule {}
 
 afterEach(() => {
   delete process.env['SANDBOX_RETRY_BASE_MS'];
+  delete process.env['SPRITES_CHECKPOINT_CREATION_ENABLED'];
 });
 
 describe('SandboxModule', () => {
@@ -233,6 +235,24 @@ describe('the settings of SandboxModule', () => {
       ],
     }).compile();
     expect(app.get(SandboxSettings).retryBaseMs).toBe(90);
+  });
+
+  test('and so do those of the hosted adapters, whose options a host may provide instead', async () => {
+    const loaded = { SPRITES_CHECKPOINT_CREATION_ENABLED: 'true' };
+    const config = ConfigModule.forRoot({ ignoreEnvFile: true, validate: () => loaded });
+    const sprites = async (...imports: NonNullable<ModuleMetadata['imports']>): Promise<SandboxAdapter> => {
+      const module = SandboxModule.forRoot({ imports });
+      const app = await Test.createTestingModule({ imports: [module, config] }).compile();
+      return app.get<SandboxAdapter>(getSandboxAdapterToken('sprites'));
+    };
+    const options = {
+      provide: SpritesOptions,
+      useFactory: () => new SpritesOptions({ checkpointCreationEnabled: false }),
+    };
+    @Module({ providers: [options], exports: [SpritesOptions] })
+    class OptionsModule {}
+    expect((await sprites()).capabilities.has('checkpoint')).toBe(true);
+    expect((await sprites(OptionsModule)).capabilities.has('checkpoint')).toBe(false);
   });
 
   test('keep the application from starting when they are wrong', async () => {
