@@ -59,6 +59,30 @@ export function stillExists(recorded: ProcessIdentity): boolean {
   return identify(recorded.pid)?.startTime === recorded.startTime;
 }
 
+/**
+ * Whether the recorded process still does anything. A zombie does not, and there may be one for ever: a container
+ * without an init reaps nobody's children.
+ */
+export function stillRuns(recorded: ProcessIdentity): boolean {
+  return stillExists(recorded) && !isZombie(recorded.pid);
+}
+
+function isZombie(pid: number): boolean {
+  try {
+    if (process.platform !== 'linux') {
+      return execFileSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'latin1' })
+        .trim()
+        .startsWith('Z');
+    }
+    const fields = statFields(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+    // A leader whose main thread has ended looks like a zombie while its other threads run.
+    return fields[0] === 'X' || (fields[0] === 'Z' && Number(fields[17]) <= 1);
+  } catch (error) {
+    if (saysGone(error)) return true;
+    throw error;
+  }
+}
+
 /** Checks a record that was read from a file. */
 export function isProcessIdentity(value: unknown): value is ProcessIdentity {
   if (typeof value !== 'object' || value === null) return false;

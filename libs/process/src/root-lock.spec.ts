@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -52,6 +53,29 @@ test.each<[string, Partial<ProcessIdentity> | string]>([
   expect(locks()).toEqual(['lock.5']);
   await lock.release();
 });
+
+test('a lock of a zombie, which its parent never reaps, does not block', async () => {
+  // `sleep` takes the place of the shell, and waits for no child.
+  const parent = spawn('sh', ['-c', 'sleep 600 & echo $!; exec sleep 600'], { stdio: ['ignore', 'pipe', 'ignore'] });
+  try {
+    const [line] = (await once(parent.stdout, 'data')) as [Buffer];
+    const pid = Number(line.toString());
+    while (!column('comm', parent.pid!).endsWith('sleep')) await turn();
+    process.kill(pid, 'SIGKILL');
+    while (!column('stat', pid).startsWith('Z')) await turn();
+    writeFileSync(join(root.runner, 'lock.1'), JSON.stringify(identify(pid)));
+    await (await RootLock.acquire(root)).release();
+    expect([column('stat', pid)[0], locks()]).toEqual(['Z', ['lock.2']]);
+  } finally {
+    parent.kill('SIGKILL');
+  }
+});
+
+const turn = async () => await new Promise((resolve) => setImmediate(resolve));
+
+function column(name: string, pid: number): string {
+  return execFileSync('ps', ['-o', `${name}=`, '-p', String(pid)], { encoding: 'latin1' }).trim();
+}
 
 test('a lock that cannot be read is not taken for a released one', async () => {
   mkdirSync(join(root.runner, 'lock.4'));

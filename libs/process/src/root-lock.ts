@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { link, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf } from './errors.js';
-import { identify, isProcessIdentity, stillExists, type ProcessIdentity } from './process-identity.js';
+import { identify, isProcessIdentity, stillRuns, type ProcessIdentity } from './process-identity.js';
 import type { Root } from './root.js';
 
 /** Another daemon holds the root. */
@@ -41,7 +41,7 @@ export class RootLock {
       for (;;) {
         const highest = await highestLock(root);
         const owner = highest === 0 ? undefined : await readOwner(lockPath(root, highest));
-        if (owner && stillExists(owner)) throw new RootLockedError(root.path, owner.pid);
+        if (owner && stillRuns(owner)) throw new RootLockedError(root.path, owner.pid);
         const path = lockPath(root, highest + 1);
         if (!(await linked(own, path))) continue;
         if ((await highestLock(root)) === highest + 1) {
