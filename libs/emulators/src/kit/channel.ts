@@ -54,9 +54,9 @@ export class Channel {
     return this.#whenClosed;
   }
 
-  /** Bytes that wait to be sent. */
+  /** Bytes that wait to be sent; none once the connection is at its end, for nothing is sent then. */
   get queuedBytes(): number {
-    return this.socket.bufferedAmount;
+    return this.closed || this.closing.aborted ? 0 : this.socket.bufferedAmount;
   }
 
   /** One listener; it gets first what arrived before. */
@@ -90,7 +90,7 @@ export class Channel {
 
   /** Resolves when at most `bytes` wait to be sent, or the connection is gone. */
   async room(bytes: number): Promise<void> {
-    while (!this.closed && this.queuedBytes > bytes && !this.closing.aborted) {
+    while (this.queuedBytes > bytes) {
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
   }

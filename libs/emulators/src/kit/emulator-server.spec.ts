@@ -5,6 +5,9 @@ import { Refusal, redirectTo } from './answer.js';
 import type { Channel } from './channel.js';
 import { EmulatorServer } from './emulator-server.js';
 
+/** More than the buffers of a connection take. */
+const FLOOD = 32 * 1024 * 1024;
+
 let server: EmulatorServer;
 let effects: string[];
 
@@ -243,6 +246,26 @@ describe('WebSockets', () => {
   test('frames that wait keep their order', async () => {
     server.faults.add({ rewrite: (step, index) => (index === 0 ? [{ delayMs: 30 }, step] : [step]) });
     expect(await talk(['a', 'b', 'bye'])).toEqual({ received: ['t:a', 't:b'], end: 1000 });
+  });
+
+  test.each<[string, (channel: Channel) => unknown]>([
+    ['was cut off', (channel) => channel.terminate()],
+    ['ends with the server', () => void server.close()],
+  ])('nothing waits to be sent where the connection %s', async (_, end) => {
+    const opened = new Promise<Channel>((resolve) => {
+      server.upgrade('/flood', async (upgrade) => resolve(await upgrade.accept()));
+    });
+    const socket = new WebSocket(`${server.url.replace('http', 'ws')}/flood`);
+    socket.on('error', () => {});
+    socket.once('open', () => socket.pause());
+    const channel = await opened;
+    await channel.send(Buffer.alloc(FLOOD));
+    expect(channel.queuedBytes).toBeGreaterThanOrEqual(FLOOD / 2);
+    end(channel);
+    // Who waits for room would otherwise find, as often as it looks, that there is none and nothing to wait for.
+    expect(channel.queuedBytes).toBe(0);
+    await channel.room(0);
+    socket.terminate();
   });
 
   test('a deaf server answers no ping', async () => {
