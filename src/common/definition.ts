@@ -21,16 +21,18 @@ export function provideDefinition<T>(what: string, token: InjectionToken, defini
   if (typeof given === 'object' && given !== null && WAYS.some((way) => way in given)) {
     return { provide: token, ...definition } as Provider;
   }
-  const hint =
-    given === undefined ? ', which a class is when its file and the one of the module import each other' : '';
-  throw new Error(
-    `${what}: expected a class, { useExisting }, { useValue } or { useFactory }, not ${describe(given)}${hint}`,
-  );
+  throw new Error(`${what}: expected a class, { useExisting }, { useValue } or { useFactory }, not ${describe(given)}`);
 }
 
+/** What was given, and for the likely mistakes what to do. */
 function describe(given: unknown): string {
-  if (given === null || given === undefined) return String(given);
-  return typeof given === 'object'
-    ? `an object with ${Object.keys(given).join(', ') || 'nothing'}`
-    : `a ${typeof given}`;
+  if (given === undefined) {
+    return 'undefined, which a class is when its file and the one of the module import each other';
+  }
+  if (typeof given !== 'object') return `a ${typeof given}`;
+  if (given === null) return 'null';
+  if ('useClass' in given) return 'an object with useClass: give the class itself';
+  const made: unknown = given.constructor;
+  if (made !== Object && typeof made === 'function') return `an instance of ${made.name}: give it as { useValue }`;
+  return `an object with ${Object.keys(given).join(', ') || 'nothing'}`;
 }

@@ -51,7 +51,7 @@ describe('settings', () => {
   });
 
   test.each([
-    [{ EXAMPLE_WAIT_MS: 'soon' }, {}, /waitMs must be an integer number.*\(from EXAMPLE_WAIT_MS\)/],
+    [{ EXAMPLE_WAIT_MS: 'soon' }, {}, /- waitMs must be an integer number \(from EXAMPLE_WAIT_MS\)/],
     [{ EXAMPLE_WAIT_MS: '1e3' }, {}, /waitMs must be an integer number/],
     [{ EXAMPLE_WAIT_MS: '0x10' }, {}, /waitMs must be an integer number/],
     [{ EXAMPLE_WAIT_MS: '0' }, {}, /waitMs must not be less than 1 \(from EXAMPLE_WAIT_MS\)/],

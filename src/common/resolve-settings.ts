@@ -55,7 +55,9 @@ function describe(type: new () => object, faults: ValidationError[], given: Read
   const known = settingsOf(type);
   const lines = faults.map(({ property, constraints }) => {
     const source = isSet(given[property]) ? 'given as an option' : `from ${known.get(property)?.env ?? 'its default'}`;
-    return `  - ${Object.values(constraints ?? {}).join(', ')} (${source})`;
+    // What is no number is beyond every bound as well, which says nothing.
+    const { isInt, ...others } = constraints ?? {};
+    return `  - ${isInt ?? Object.values(others).join(', ')} (${source})`;
   });
   return [`Invalid ${type.name}:`, ...lines].join('\n');
 }

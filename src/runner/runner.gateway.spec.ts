@@ -1,10 +1,10 @@
 import { EventEmitter, once } from 'node:events';
 import type { IncomingMessage, Server } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
-import { Module, type INestApplication, type Type, type WebSocketAdapter } from '@nestjs/common';
+import { Logger, Module, type INestApplication, type Type, type WebSocketAdapter } from '@nestjs/common';
 import { WsAdapter } from '@nestjs/platform-ws';
 import { Test } from '@nestjs/testing';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 import { LocalRunnerHost } from './local-runner-host.js';
 import { RunnerAuthenticator, type AuthenticatedRunner, type RunnerRefusal } from './runner-authenticator.js';
@@ -114,6 +114,7 @@ async function closeCode(client: WebSocket): Promise<number> {
 }
 
 afterEach(async () => {
+  jest.restoreAllMocks();
   for (const client of clients.splice(0)) client.terminate();
   await Promise.all(apps.splice(0).map((app) => app.close()));
 });
@@ -164,6 +165,17 @@ describe.each<[string, Adapter]>([
     authenticator.answer = answer;
     const { status, body } = await refusal(dial(app));
     expect([status, body]).toEqual([503, 'authentication is not available']);
+  });
+
+  test('logs who comes and goes, and by which close code', async () => {
+    const log = jest.spyOn(Logger.prototype, 'log').mockImplementation(() => {});
+    const { app, host } = await startScripted();
+    const client = dial(app);
+    await Promise.all([once(client, 'open'), host.until(`online ${ID}`)]);
+    client.close(4000);
+    await host.until(`offline ${ID}`);
+    const lines = log.mock.calls.map(([line]) => String(line)).filter((line) => line.startsWith(ID));
+    expect(lines).toEqual([`${ID}: online as "box"`, `${ID}: disconnected with 4000`]);
   });
 
   test('hands over the bearer token alone', async () => {

@@ -92,6 +92,7 @@ export class RunnerGateway
         onRegistered: () => {
           this.#registrations++;
           this.#log.log(`${runner.runnerId}: online as ${JSON.stringify(runner.name)}`);
+          void connection?.ended.then(({ code }) => this.#log.log(`${runner.runnerId}: disconnected with ${code}`));
         },
         log: (line) => this.#log.log(`${runner.runnerId}: ${line}`),
       });

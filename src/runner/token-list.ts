@@ -4,27 +4,27 @@ import { isRunnerId } from './names.js';
 /** Characters that a runner token has at least. */
 export const MIN_TOKEN_LENGTH = 16;
 
+interface Entry {
+  readonly runnerId: string;
+  readonly digest: Buffer;
+}
+
 /** Tokens of runners, kept as digests. */
 export class TokenList {
-  readonly #entries: readonly { readonly runnerId: string; readonly digest: Buffer }[];
+  readonly #entries: readonly Entry[];
 
   /**
    * @param text `<runner uuid>:<token>` entries, separated by commas, spaces or newlines
    * @throws {Error} naming the entry at fault by its position, never its content
    */
   constructor(text = '') {
-    this.#entries = text
-      .split(/[\s,]+/)
-      .filter((entry) => entry !== '')
-      .map((entry, index) => {
-        const at = entry.indexOf(':');
-        const runnerId = entry.slice(0, Math.max(at, 0));
-        const token = entry.slice(at + 1);
-        if (!isRunnerId(runnerId)) throw fault(index, 'does not begin with a runner UUID and a colon');
-        if (token.length < MIN_TOKEN_LENGTH)
-          throw fault(index, `has a token of less than ${MIN_TOKEN_LENGTH} characters`);
-        return { runnerId: runnerId.toLowerCase(), digest: digest(token) };
-      });
+    const written = text.split(/[\s,]+/).filter((entry) => entry !== '');
+    this.#entries = written.map(parse);
+    // Only one of two runners with one token could ever dial in.
+    for (const [index, { runnerId, digest: own }] of this.#entries.entries()) {
+      const first = this.#entries.findIndex((other) => other.digest.equals(own));
+      if (this.#entries[first]?.runnerId !== runnerId) throw fault(index, `has the token of entry ${first + 1}`);
+    }
   }
 
   get size(): number {
@@ -40,6 +40,15 @@ export class TokenList {
     }
     return found;
   }
+}
+
+function parse(entry: string, index: number): Entry {
+  const at = entry.indexOf(':');
+  const runnerId = entry.slice(0, Math.max(at, 0));
+  const token = entry.slice(at + 1);
+  if (!isRunnerId(runnerId)) throw fault(index, 'does not begin with a runner UUID and a colon');
+  if (token.length < MIN_TOKEN_LENGTH) throw fault(index, `has a token of less than ${MIN_TOKEN_LENGTH} characters`);
+  return { runnerId: runnerId.toLowerCase(), digest: digest(token) };
 }
 
 function digest(token: string): Buffer {

@@ -72,6 +72,12 @@ describe('the token authenticator', () => {
     expect(outcome).toEqual({ runnerId: B, name: 'my bo[31mx', meta });
   });
 
+  test('takes the same entry twice', async () => {
+    const twice = authenticator(`${A}:first-token-of-runner-a ${A.toUpperCase()}:first-token-of-runner-a`);
+    const outcome = await twice.authenticate(dial('?name=box'), 'first-token-of-runner-a');
+    expect(outcome).toMatchObject({ runnerId: A });
+  });
+
   test('without tokens refuses everyone and warns once', async () => {
     const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
     const closed = authenticator();
@@ -85,6 +91,11 @@ describe('the token authenticator', () => {
     ['a token alone', 'first-token-of-runner-a', 'entry 1'],
     ['an id alone', `${A}:first-token-of-runner-a ${A}`, 'entry 2'],
     ['a short token', `${A}:123456789012345`, 'less than 16'],
+    [
+      'one token for two runners',
+      `${A}:first-token-of-runner-a ${B}:first-token-of-runner-a`,
+      'entry 2 has the token of',
+    ],
     ['an id without dashes', `${A.replaceAll('-', '')}:first-token-of-runner-a`, 'entry 1'],
   ])('does not start with %s, and repeats none of it', (_, tokens, message) => {
     expect(() => authenticator(tokens)).toThrow(message);

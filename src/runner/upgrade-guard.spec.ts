@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { Logger } from '@nestjs/common';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { RunnerAuthenticator } from './runner-authenticator.js';
 import { UpgradeGuard } from './upgrade-guard.js';
@@ -18,6 +19,7 @@ function verify(guard: UpgradeGuard, dial: IncomingMessage): Promise<unknown[]> 
 }
 
 afterEach(() => {
+  jest.restoreAllMocks();
   jest.useRealTimers();
 });
 
@@ -54,6 +56,24 @@ describe('UpgradeGuard', () => {
       )[3];
     await expect(headersOf(401)).resolves.toMatchObject({ 'WWW-Authenticate': 'Bearer' });
     await expect(headersOf(403)).resolves.not.toHaveProperty('WWW-Authenticate');
+  });
+
+  test('logs whom it refused and why, and where an authenticator failed without its words', async () => {
+    const debug = jest.spyOn(Logger.prototype, 'debug').mockImplementation(() => {});
+    const error = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => {});
+    await verify(
+      guardOver(async () => ({ refuse: 403, reason: 'not this one' })),
+      request(),
+    );
+    expect(debug.mock.calls).toEqual([['Refused a dial with 403: not this one']]);
+    const failing = guardOver(async () => {
+      throw new TypeError('hunter2\n    at hunter2');
+    });
+    expect((await verify(failing, request('Bearer hunter2'))).slice(0, 2)).toEqual([false, 503]);
+    const [[message, frames]] = error.mock.calls as [[string, string]];
+    expect(message).toBe('The authenticator failed: TypeError');
+    expect(frames).toMatch(/^ {4}at .*upgrade-guard\.spec\.ts:\d+/);
+    expect(frames).not.toContain('hunter2');
   });
 
   test('refuses with 503 when no answer comes in 30 s, and ignores a later one', async () => {

@@ -71,8 +71,11 @@ export class UpgradeGuard {
       });
       return this.#checked(await Promise.race([this.authenticator.authenticate(request, bearerOf(request)), late]));
     } catch (error) {
-      // The message alone could hold what the authenticator was given; the class of the error does not.
-      this.#log.error(`The authenticator failed: ${error instanceof Error ? error.name : typeof error}`);
+      // The message could hold what the authenticator was given; the class of the error and its place do not.
+      this.#log.error(
+        `The authenticator failed: ${error instanceof Error ? error.name : typeof error}`,
+        framesOf(error),
+      );
       return FAILED;
     } finally {
       clearTimeout(timer);
@@ -81,11 +84,21 @@ export class UpgradeGuard {
   }
 
   #checked(decision: AuthenticatedRunner | RunnerRefusal): AuthenticatedRunner | RunnerRefusal {
-    if ('refuse' in decision) return decision;
+    if ('refuse' in decision) {
+      this.#log.debug(`Refused a dial with ${decision.refuse}: ${decision.reason}`);
+      return decision;
+    }
     if (isRunnerId(decision.runnerId)) return { ...decision, runnerId: decision.runnerId.toLowerCase() };
     this.#log.error('The authenticator gave a runnerId that is not a dashed UUID');
     return FAILED;
   }
+}
+
+/** Where it was thrown. */
+function framesOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const lines = (error.stack ?? '').replace(error.message, '').split('\n');
+  return lines.filter((line) => /^ {4}at /.test(line)).join('\n');
 }
 
 const DRAINING: RunnerRefusal = { refuse: 503, reason: 'the platform is shutting down' };
