@@ -47,7 +47,7 @@ export interface SandboxCommand extends AsyncIterable<SandboxFrame>, AsyncDispos
   readonly exit: Promise<Exit>;
 
   /** Present while stdin was opened; ends it with `end()`. */
-  readonly stdin?: Writable;
+  readonly stdin?: Writable | undefined;
 
   /**
    * Resolves when the process's pipe took the data. Calls are executed in their order.

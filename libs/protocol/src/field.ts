@@ -37,7 +37,7 @@ interface AnyField {
   read(value: unknown): unknown;
   write(value: never): unknown;
   readonly optional: boolean;
-  readonly wireName?: string;
+  readonly wireName?: string | undefined;
   readonly additive: boolean;
 }
 export type Shape = Readonly<Record<string, AnyField>>;
