@@ -2,7 +2,7 @@ import { validateSync, type ValidationError } from 'class-validator';
 import { settingsOf, type SettingType } from './setting.js';
 
 /** Settings as a user gives them: any of them, unset as `undefined`, `null` or `''`. */
-export type SettingsInput<T> = { readonly [K in keyof T]?: T[K] | null | '' };
+export type SettingsInput<T> = { readonly [K in keyof T]?: T[K] | null | '' | undefined };
 
 /** What the environment says about the settings of a class: only what is set, still as text. */
 export function readEnvironment(

@@ -52,7 +52,8 @@ export function consumerTests({ nest, type, more = [] }: ConsumerKind): void {
       expect(names).toEqual(expect.arrayContaining([...entries, '/sprites', '/e2b', '/daytona']));
       const lines = names.map((entry, at) => `export * as entry${at} from 'nestjs-sandbox${entry}';`);
       await consumer.write('entries.ts', lines.join('\n'));
-      const options = '--noEmit --module nodenext --target es2023 --types node --strict --skipLibCheck false';
+      const options =
+        '--noEmit --module nodenext --target es2023 --types node --strict --exactOptionalPropertyTypes --skipLibCheck false';
       expect(await consumer.sh(`npx tsc ${options} entries.ts`)).toBe('');
     });
 
