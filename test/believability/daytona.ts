@@ -1,15 +1,14 @@
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { DaytonaEmulator } from '#libs/emulators';
-import { DIRECTORY_MARKER, processTable } from '#libs/process';
-import type { Check, Subject } from './check.js';
+import type { Subject } from './check.js';
 import { fileChecks } from './daytona-files.js';
 import { managementChecks } from './daytona-management.js';
 import { processChecks } from './daytona-processes.js';
 import type { DaytonaSdk } from './daytona-sdk.js';
 import { stateChecks } from './daytona-state.js';
 import { terminalChecks } from './daytona-terminals.js';
+import { emulated } from './emulated.js';
 
 export async function subject(modules: string): Promise<Subject> {
   const entry = pathToFileURL(join(modules, '@daytona/sdk/esm/index.js')).href;
@@ -19,21 +18,11 @@ export async function subject(modules: string): Promise<Subject> {
   const client = new Daytona({ apiKey: emulator.token, apiUrl: emulator.url, useDeprecatedPolling: true });
   const bench = { emulator, Daytona, client, sandbox: await client.create({ name: 'bench' }) };
   const { directory } = emulator.sandbox('bench')!;
-  const checks: readonly Check[] = [
+  return emulated(emulator, directory, [
     ...managementChecks(bench),
     ...processChecks(bench),
     ...terminalChecks(bench),
     ...fileChecks(bench),
     ...stateChecks(bench),
-  ];
-  return {
-    checks,
-    close: async () => await emulator.close(),
-    remains: async () => [
-      ...(await processTable())
-        .filter(({ directoryMarker, zombie }) => directoryMarker === directory && !zombie)
-        .map(({ pid }) => `process ${pid} (${DIRECTORY_MARKER})`),
-      ...(existsSync(directory) ? [directory] : []),
-    ],
-  };
+  ]);
 }

@@ -1,14 +1,13 @@
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { E2bEmulator } from '#libs/emulators';
-import { DIRECTORY_MARKER, processTable } from '#libs/process';
-import type { Check, Subject } from './check.js';
+import type { Subject } from './check.js';
 import { commandChecks } from './e2b-commands.js';
 import { fileChecks } from './e2b-files.js';
 import { managementChecks } from './e2b-management.js';
 import type { E2bSdk } from './e2b-sdk.js';
 import { stateChecks } from './e2b-state.js';
+import { emulated } from './emulated.js';
 
 export async function subject(modules: string): Promise<Subject> {
   const entry = pathToFileURL(join(modules, 'e2b/dist/index.mjs')).href;
@@ -18,20 +17,10 @@ export async function subject(modules: string): Promise<Subject> {
   const connection = { apiKey: emulator.apiKey, apiUrl: emulator.url, sandboxUrl: emulator.url };
   const bench = { emulator, Sandbox, connection, sandbox: await Sandbox.create({ ...connection }) };
   const { directory } = emulator.sandbox(bench.sandbox.sandboxId)!;
-  const checks: readonly Check[] = [
+  return emulated(emulator, directory, [
     ...managementChecks(bench),
     ...commandChecks(bench),
     ...fileChecks(bench),
     ...stateChecks(bench),
-  ];
-  return {
-    checks,
-    close: async () => await emulator.close(),
-    remains: async () => [
-      ...(await processTable())
-        .filter(({ directoryMarker, zombie }) => directoryMarker === directory && !zombie)
-        .map(({ pid }) => `process ${pid} (${DIRECTORY_MARKER})`),
-      ...(existsSync(directory) ? [directory] : []),
-    ],
-  };
+  ]);
 }

@@ -1,9 +1,8 @@
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { SpritesEmulator } from '#libs/emulators';
-import { DIRECTORY_MARKER, processTable } from '#libs/process';
-import type { Check, Subject } from './check.js';
+import type { Subject } from './check.js';
+import { emulated } from './emulated.js';
 import { commandChecks } from './sprites-commands.js';
 import { fileChecks } from './sprites-files.js';
 import { managementChecks } from './sprites-management.js';
@@ -18,20 +17,10 @@ export async function subject(modules: string): Promise<Subject> {
   const client = new SpritesClient(emulator.token, { baseURL: emulator.url });
   const bench = { emulator, client, sprite: await client.createSprite('bench') };
   const { directory } = emulator.sprite('bench')!;
-  const checks: readonly Check[] = [
+  return emulated(emulator, directory, [
     ...managementChecks(bench),
     ...commandChecks(bench),
     ...fileChecks(bench),
     ...stateChecks(bench),
-  ];
-  return {
-    checks,
-    close: async () => await emulator.close(),
-    remains: async () => [
-      ...(await processTable())
-        .filter(({ directoryMarker, zombie }) => directoryMarker === directory && !zombie)
-        .map(({ pid }) => `process ${pid} (${DIRECTORY_MARKER})`),
-      ...(existsSync(directory) ? [directory] : []),
-    ],
-  };
+  ]);
 }

@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-import { shellWords } from '#libs/conformance';
 import {
   DaytonaEmulator,
   type CallMatch,
@@ -10,7 +8,7 @@ import {
 import { RecordLines } from '../../../src/adapters/common/record-lines.js';
 import { DaytonaAdapter, DaytonaOptions } from '../../../src/adapters/daytona/index.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
-import { hostedFaults, requestCounter } from './hosted-faults.js';
+import { hostedTarget } from './hosted.js';
 import type { Target } from './target.js';
 
 /** A program that runs in a sandbox, by what it is for. */
@@ -41,55 +39,37 @@ export async function openDaytona(alternatives: Partial<DaytonaAlternatives> = {
     new DaytonaAdapter(new DaytonaOptions({ apiKey: emulator.token, apiUrl: `${proxy.url}/api`, retryBaseMs: 10 }));
   // A fault of it strikes at the first answer that holds what it is for.
   const output = Object.assign(errand('start', 'read'), { times: Infinity });
-  return {
-    subject: {
-      name: 'daytona',
-      adapter: client(),
-      words: shellWords,
-      newName: () => `box-${randomUUID().slice(0, 8)}`,
-      tells: { signals: false, startErrors: true, stderrApart: true },
-      insight: {
-        anotherClient: () => Promise.resolve({ adapter: client(), close: () => Promise.resolve() }),
-        requestCount: requestCounter(emulator.faults),
-        egress: ({ name }) => Promise.resolve(egressOf(emulator, name)),
-        leftovers: () => Promise.resolve(emulator.names.map((name) => `the sandbox ${name}`)),
+  return hostedTarget({
+    name: 'daytona',
+    emulator,
+    proxy,
+    client,
+    egress: (name) => egressOf(emulator, name),
+    leftovers: () => emulator.names.map((name) => `the sandbox ${name}`),
+    faults: {
+      requests: {
+        create: { method: 'POST', path: '/api/sandbox' },
+        createNew: { method: 'POST', path: '/api/sandbox' },
+        get: { method: 'GET', path: SANDBOX },
+        destroy: { method: 'DELETE', path: SANDBOX },
+        listAllNames: { method: 'GET', path: '/api/sandbox' },
+        suspend: { method: 'POST', path: `${SANDBOX}/stop` },
+        resume: { method: 'POST', path: `${SANDBOX}/start` },
+        writeFile: errand('place'),
+        exec: errand('start'),
+        spawn: errand('start'),
+        attach: errand('read'),
+        listSessions: errand('list'),
+        terminateSession: errand('stop'),
       },
-      faults: {
-        ...hostedFaults({
-          proxy,
-          faults: emulator.faults,
-          requests: {
-            create: { method: 'POST', path: '/api/sandbox' },
-            createNew: { method: 'POST', path: '/api/sandbox' },
-            get: { method: 'GET', path: SANDBOX },
-            destroy: { method: 'DELETE', path: SANDBOX },
-            listAllNames: { method: 'GET', path: '/api/sandbox' },
-            suspend: { method: 'POST', path: `${SANDBOX}/stop` },
-            resume: { method: 'POST', path: `${SANDBOX}/start` },
-            writeFile: errand('place'),
-            exec: errand('start'),
-            spawn: errand('start'),
-            attach: errand('read'),
-            listSessions: errand('list'),
-            terminateSession: errand('stop'),
-          },
-          output,
-          laterPage: { method: 'GET', path: '/api/sandbox', where: ({ query }) => query.has('cursor') },
-          cut,
-          withoutExit,
-          trailing,
-        }),
-        repeatFrames: () => {
-          const fault = emulator.faults.add({ ...output, rewrite: repeating() });
-          return () => fault.remove();
-        },
-      },
+      output,
+      laterPage: { method: 'GET', path: '/api/sandbox', where: ({ query }) => query.has('cursor') },
+      cut,
+      withoutExit,
+      trailing,
+      repeating,
     },
-    [Symbol.asyncDispose]: async () => {
-      await proxy.close();
-      await emulator.close();
-    },
-  };
+  });
 }
 
 const DELAYS = { create: 5, start: 5, stop: 5, destroy: 5 } as const;

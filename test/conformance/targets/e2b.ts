@@ -1,10 +1,8 @@
-import { randomUUID } from 'node:crypto';
-import { shellWords } from '#libs/conformance';
 import { E2B_STREAM_FAULTS, E2bEmulator, type E2bEmulatorOptions, type StreamRewrite } from '#libs/emulators';
 import { JournalParser } from '../../../src/adapters/common/journal-parser.js';
 import { E2bAdapter, E2bOptions } from '../../../src/adapters/e2b/index.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
-import { hostedFaults, requestCounter } from './hosted-faults.js';
+import { hostedTarget } from './hosted.js';
 import type { Target } from './target.js';
 
 const HEADER_BYTES = 5;
@@ -24,55 +22,42 @@ export async function openE2b(options: Partial<E2bEmulatorOptions> = {}): Promis
         retryBaseMs: 10,
       }),
     );
-  return {
-    subject: {
-      name: 'e2b',
-      adapter: client(),
-      words: shellWords,
-      newName: () => `box-${randomUUID().slice(0, 8)}`,
-      tells: { signals: false, startErrors: true, stderrApart: true },
-      insight: {
-        anotherClient: () => Promise.resolve({ adapter: client(), close: () => Promise.resolve() }),
-        requestCount: requestCounter(emulator.faults),
-        egress: ({ name }) => Promise.resolve(egressOf(emulator, name)),
-        leftovers: () => Promise.resolve(emulator.ids.map((id) => `the sandbox ${id}`)),
+  return hostedTarget({
+    name: 'e2b',
+    emulator,
+    proxy,
+    client,
+    egress: (name) => egressOf(emulator, name),
+    leftovers: () => emulator.ids.map((id) => `the sandbox ${id}`),
+    faults: {
+      requests: {
+        create: { method: 'POST', path: /^(?:\/v2)?\/sandboxes$/ },
+        createNew: { method: 'POST', path: /^(?:\/v2)?\/sandboxes$/ },
+        get: { method: 'GET', path: '/v2/sandboxes' },
+        destroy: { method: 'DELETE', path: '/sandboxes/:id' },
+        listAllNames: { method: 'GET', path: '/v2/sandboxes' },
+        suspend: { method: 'POST', path: '/sandboxes/:id/pause' },
+        resume: { method: 'POST', path: /\/connect$/ },
+        writeFile: { method: 'POST', path: '/files' },
+        // What starts is only a shell; what runs the command comes by its input.
+        exec: { method: 'POST', path: '/process.Process/SendInput' },
+        spawn: { method: 'POST', path: '/process.Process/SendInput' },
+        attach: { method: 'POST', path: '/process.Process/Start' },
+        listSessions: { method: 'POST', path: '/process.Process/List' },
+        terminateSession: { method: 'POST', path: '/process.Process/Start' },
       },
-      faults: hostedFaults({
-        proxy,
-        faults: emulator.faults,
-        requests: {
-          create: { method: 'POST', path: /^(?:\/v2)?\/sandboxes$/ },
-          createNew: { method: 'POST', path: /^(?:\/v2)?\/sandboxes$/ },
-          get: { method: 'GET', path: '/v2/sandboxes' },
-          destroy: { method: 'DELETE', path: '/sandboxes/:id' },
-          listAllNames: { method: 'GET', path: '/v2/sandboxes' },
-          suspend: { method: 'POST', path: '/sandboxes/:id/pause' },
-          resume: { method: 'POST', path: /\/connect$/ },
-          writeFile: { method: 'POST', path: '/files' },
-          // What starts is only a shell; what runs the command comes by its input.
-          exec: { method: 'POST', path: '/process.Process/SendInput' },
-          spawn: { method: 'POST', path: '/process.Process/SendInput' },
-          attach: { method: 'POST', path: '/process.Process/Start' },
-          listSessions: { method: 'POST', path: '/process.Process/List' },
-          terminateSession: { method: 'POST', path: '/process.Process/Start' },
-        },
-        output: { method: 'POST', path: '/process.Process/Start' },
-        // Of all sandboxes, whatever their name.
-        laterPage: {
-          method: 'GET',
-          path: '/v2/sandboxes',
-          where: ({ query }) => !query.get('metadata')?.includes('_name='),
-        },
-        cut,
-        withoutExit: () => withoutRecord,
-        trailing: () => trailing,
-      }),
+      output: { method: 'POST', path: '/process.Process/Start' },
+      // Of all sandboxes, whatever their name.
+      laterPage: {
+        method: 'GET',
+        path: '/v2/sandboxes',
+        where: ({ query }) => !query.get('metadata')?.includes('_name='),
+      },
+      cut,
+      withoutExit: () => withoutRecord,
+      trailing: () => trailing,
     },
-    [Symbol.asyncDispose]: async () => {
-      await proxy.close();
-      await emulator.close();
-    },
-  };
+  });
 }
 
 /** What the policy of a sandbox lets it reach. */

@@ -20,6 +20,8 @@ export interface HostedFaultOptions {
   readonly withoutExit: () => StreamRewrite;
   /** Lets output follow the exit. */
   readonly trailing: () => StreamRewrite;
+  /** Lets every piece of output come twice. @default frames are not repeated */
+  readonly repeating?: () => StreamRewrite;
   /** Loses the answer to an operation that is carried out over a stream. @default its connection is reset */
   readonly lost?: Partial<Record<SandboxOperation, () => StreamRewrite>>;
 }
@@ -32,6 +34,7 @@ export function hostedFaults(options: HostedFaultOptions): SubjectFaults {
     if (match === undefined) throw new Error(`no request is known to do the work of ${operation}`);
     return match;
   };
+  const repeatFrames = (rewrite: () => StreamRewrite) => () => healed(faults.add({ ...output, rewrite: rewrite() }));
   return {
     cutAfter: (bytes) => healed(faults.add({ ...output, rewrite: options.cut(bytes) })),
     closeBeforeExit: () => healed(faults.add({ ...output, rewrite: options.withoutExit() })),
@@ -46,6 +49,7 @@ export function hostedFaults(options: HostedFaultOptions): SubjectFaults {
     },
     failPage: () => healed(faults.add({ ...laterPage, answer: OVERLOADED, times: Infinity })),
     stall: () => options.proxy.stall(),
+    ...(options.repeating && { repeatFrames: repeatFrames(options.repeating) }),
   };
 }
 

@@ -12,14 +12,11 @@ import { tappedWsAdapter } from './tapped-ws.js';
 import type { Target } from './target.js';
 import { wireFaults } from './wire-faults.js';
 
-/** The daemon waits up to 30 s before it dials again, by lot; drawn like this it does not wait. */
-const DIAL_AGAIN_AT_ONCE = { NODE_OPTIONS: '--import=data:text/javascript,Math.random=()=>2' };
-
 /** The real daemon as a process of its own, over a real socket, served by a Nest application. */
 export async function openRunner(): Promise<Target> {
   const wire = new RunnerWire();
   const app = await TestApp.start({ wsAdapter: (nest) => tappedWsAdapter(nest, wire) });
-  const daemon = await DaemonProcess.launch({ url: app.url, env: DIAL_AGAIN_AT_ONCE });
+  const daemon = await DaemonProcess.launch({ url: app.url, redialMs: 0 });
   const close = async (): Promise<void> => {
     await daemon.dispose();
     await app.close();

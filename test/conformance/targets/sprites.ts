@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-import { shellWords } from '#libs/conformance';
 import {
   EXEC_FAULTS,
   SPRITES_ALTERNATIVES,
@@ -13,7 +11,7 @@ import {
 import { JournalParser } from '../../../src/adapters/common/journal-parser.js';
 import { SpritesAdapter, SpritesOptions } from '../../../src/adapters/sprites/index.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
-import { hostedFaults, requestCounter } from './hosted-faults.js';
+import { hostedTarget } from './hosted.js';
 import type { Target } from './target.js';
 
 const STDOUT = 1;
@@ -40,53 +38,40 @@ export async function openSprites(
         checkpointCreationEnabled: true,
       }),
     );
-  return {
-    subject: {
-      name: subject,
-      adapter: client(),
-      words: shellWords,
-      newName: () => `box-${randomUUID().slice(0, 8)}`,
-      tells: { signals: false, startErrors: true, stderrApart: true },
-      insight: {
-        anotherClient: () => Promise.resolve({ adapter: client(), close: () => Promise.resolve() }),
-        requestCount: requestCounter(emulator.faults),
-        egress: ({ name }) => Promise.resolve(egressOf(emulator, name)),
-        leftovers: () => Promise.resolve(emulator.names.map((name) => `the sprite ${name}`)),
+  return hostedTarget({
+    name: subject,
+    emulator,
+    proxy,
+    client,
+    egress: (name) => egressOf(emulator, name),
+    leftovers: () => emulator.names.map((name) => `the sprite ${name}`),
+    faults: {
+      requests: {
+        create: { method: 'POST', path: '/v1/sprites' },
+        createNew: { method: 'POST', path: '/v1/sprites' },
+        get: { method: 'GET', path: '/v1/sprites/:name' },
+        destroy: { method: 'DELETE', path: '/v1/sprites/:name' },
+        listAllNames: { method: 'GET', path: '/v1/sprites' },
+        suspend: { method: 'GET', path: '/v1/sprites/:name' },
+        writeFile: { method: 'PUT', path: '/v1/sprites/:name/fs/write' },
+        exec: PROCESS,
+        spawn: PROCESS,
+        attach: PROCESS,
+        listSessions: { method: 'GET', path: '/v1/sprites/:name/exec', upgrade: false },
+        terminateSession: { method: 'POST', path: '/v1/sprites/:name/exec/:id/kill' },
       },
-      faults: hostedFaults({
-        proxy,
-        faults: emulator.faults,
-        requests: {
-          create: { method: 'POST', path: '/v1/sprites' },
-          createNew: { method: 'POST', path: '/v1/sprites' },
-          get: { method: 'GET', path: '/v1/sprites/:name' },
-          destroy: { method: 'DELETE', path: '/v1/sprites/:name' },
-          listAllNames: { method: 'GET', path: '/v1/sprites' },
-          suspend: { method: 'GET', path: '/v1/sprites/:name' },
-          writeFile: { method: 'PUT', path: '/v1/sprites/:name/fs/write' },
-          exec: PROCESS,
-          spawn: PROCESS,
-          attach: PROCESS,
-          listSessions: { method: 'GET', path: '/v1/sprites/:name/exec', upgrade: false },
-          terminateSession: { method: 'POST', path: '/v1/sprites/:name/exec/:id/kill' },
-        },
-        output: PROCESS,
-        laterPage: {
-          method: 'GET',
-          path: '/v1/sprites',
-          where: ({ query }) => query.has('continuation_token'),
-        },
-        cut,
-        withoutExit: () => withoutExit,
-        trailing: () => trailing,
-        lost: { exec: () => lost, spawn: () => lost },
-      }),
+      output: PROCESS,
+      laterPage: {
+        method: 'GET',
+        path: '/v1/sprites',
+        where: ({ query }) => query.has('continuation_token'),
+      },
+      cut,
+      withoutExit: () => withoutExit,
+      trailing: () => trailing,
+      lost: { exec: () => lost, spawn: () => lost },
     },
-    [Symbol.asyncDispose]: async () => {
-      await proxy.close();
-      await emulator.close();
-    },
-  };
+  });
 }
 
 /** As {@link openSprites}, with the second value of every alternative: none of them excludes another. */

@@ -1,9 +1,9 @@
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Answer } from '../kit/answer.js';
 import type { Call } from '../kit/call.js';
 import type { EmulatorServer } from '../kit/emulator-server.js';
 import type { Exchange } from '../kit/exchange.js';
+import { sameSecret } from '../kit/same-secret.js';
 import { ApiFailure, apiFailure } from './api-failure.js';
 import type { DaytonaSettings, Throttler } from './options.js';
 import { RateLimits } from './rate-limits.js';
@@ -73,10 +73,7 @@ function authenticate(headers: IncomingMessage['headers'], token: string): void 
 }
 
 export function accepts({ authorization = '' }: IncomingMessage['headers'], token: string): boolean {
-  const [given, expected] = [authorization, `Bearer ${token}`].map((text) => {
-    return createHash('sha256').update(text).digest();
-  });
-  return timingSafeEqual(given!, expected!);
+  return sameSecret(authorization, `Bearer ${token}`);
 }
 
 export function ok(json: unknown): Answer {

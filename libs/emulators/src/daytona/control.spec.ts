@@ -555,7 +555,7 @@ describe('a snapshot', () => {
   });
 
   test('is deleted by its id alone, some time later', async () => {
-    await start();
+    await start({ delaysMs: { removeSnapshot: 2_000 } });
     const { id } = await json('POST', '/snapshots', { name: 's', imageName: 'debian:12' });
     expect((await refused('DELETE', '/snapshots/s'))[0]).toBe(400);
     expect((await call('DELETE', `/snapshots/${id as string}`)).status).toBe(200);

@@ -1,7 +1,8 @@
 import type { CallLog } from '../kit/call-log.js';
-import { EmulatorRoot } from '../kit/emulator-root.js';
-import { EmulatorServer } from '../kit/emulator-server.js';
+import type { EmulatorRoot } from '../kit/emulator-root.js';
+import type { EmulatorServer } from '../kit/emulator-server.js';
 import type { Faults } from '../kit/faults.js';
+import { startServer } from '../kit/start-server.js';
 import { ApiRoutes, unknownPath } from './api-routes.js';
 import { execute } from './execute.js';
 import { addFileRoutes } from './file-routes.js';
@@ -45,12 +46,7 @@ export class DaytonaEmulator {
 
   static async start(options: Partial<DaytonaEmulatorOptions> = {}): Promise<DaytonaEmulator> {
     const settings = settingsOf(options);
-    const root = await EmulatorRoot.open();
-    const notFound = (call: Parameters<typeof unknownPath>[0]) => unknownPath(call, settings);
-    const server = await EmulatorServer.start({ notFound }).catch(async (error: unknown) => {
-      await root.close();
-      throw error;
-    });
+    const { server, root } = await startServer({ notFound: (call) => unknownPath(call, settings) });
     const fleet = new Fleet(settings, root, server.url, server.closing);
     const operations = new Operations(fleet);
     const api = new ApiRoutes(server, settings);

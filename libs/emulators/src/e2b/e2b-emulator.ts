@@ -1,10 +1,11 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { CallLog } from '../kit/call-log.js';
-import { EmulatorRoot } from '../kit/emulator-root.js';
-import { EmulatorServer } from '../kit/emulator-server.js';
+import type { EmulatorRoot } from '../kit/emulator-root.js';
+import type { EmulatorServer } from '../kit/emulator-server.js';
 import type { Exchange } from '../kit/exchange.js';
 import type { Faults } from '../kit/faults.js';
 import { Routes } from '../kit/routes.js';
+import { sameSecret } from '../kit/same-secret.js';
+import { startServer } from '../kit/start-server.js';
 import { addControlRoutes } from './control-routes.js';
 import { ENVD_PORT, forward, reached, targetOf } from './edge.js';
 import { serveEnvd } from './envd.js';
@@ -64,11 +65,7 @@ export class E2bEmulator {
 
   static async start(options: Partial<E2bEmulatorOptions> = {}): Promise<E2bEmulator> {
     const settings = settingsOf(options);
-    const root = await EmulatorRoot.open();
-    const server = await EmulatorServer.start({ credentialHeaders: CREDENTIALS }).catch(async (error: unknown) => {
-      await root.close();
-      throw error;
-    });
+    const { server, root } = await startServer({ credentialHeaders: CREDENTIALS });
     const sandboxes = new Sandboxes(settings, root, server.closing);
     const control = new Routes();
     addControlRoutes(control, sandboxes);
@@ -162,7 +159,6 @@ async function serve(exchange: Exchange, control: Routes, sandboxes: Sandboxes):
 function authenticate({ headers }: Exchange, apiKey: string): void {
   const given = headers['x-api-key'];
   if (given === undefined) throw refusal(401, 'authorization header is missing');
-  const [one, other] = [String(given), apiKey].map((text) => createHash('sha256').update(text).digest());
-  if (timingSafeEqual(one!, other!)) return;
+  if (sameSecret(String(given), apiKey)) return;
   throw refusal(401, 'Cannot get the team for the given API key: invalid API key format or no such team');
 }

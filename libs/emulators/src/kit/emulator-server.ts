@@ -29,8 +29,8 @@ export interface EmulatorServerOptions {
  * An HTTP and WebSocket server on a free port of 127.0.0.1, for one emulator. Order for each request: it is recorded,
  * faults without effect answer it, the guards look at it, its route serves it, faults with effect hide the answer.
  *
- * An emulator opens an `EmulatorRoot` for its directories and processes, starts a server, adds guards and routes, and
- * closes first the server, which waits for the handlers, then the root. So a handler that waits for anything but the
+ * An emulator has it from `startServer`, with an `EmulatorRoot` for its directories and processes, adds guards and routes,
+ * and closes first the server, which waits for the handlers, then the root. So a handler that waits for anything but the
  * client has to heed `closing`; `pause` and `Exchange.onGone` do.
  */
 export class EmulatorServer {

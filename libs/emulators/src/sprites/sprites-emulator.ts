@@ -1,9 +1,10 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { CallLog } from '../kit/call-log.js';
-import { EmulatorRoot } from '../kit/emulator-root.js';
-import { EmulatorServer } from '../kit/emulator-server.js';
+import type { EmulatorRoot } from '../kit/emulator-root.js';
+import type { EmulatorServer } from '../kit/emulator-server.js';
 import type { Faults } from '../kit/faults.js';
+import { sameSecret } from '../kit/same-secret.js';
+import { startServer } from '../kit/start-server.js';
 import { addCheckpointRoutes } from './checkpoint-routes.js';
 import { addExecRoutes } from './exec-routes.js';
 import { Fleet } from './fleet.js';
@@ -42,11 +43,7 @@ export class SpritesEmulator {
 
   static async start(options: Partial<SpritesEmulatorOptions> = {}): Promise<SpritesEmulator> {
     const settings = settingsOf(options);
-    const root = await EmulatorRoot.open();
-    const server = await EmulatorServer.start().catch(async (error: unknown) => {
-      await root.close();
-      throw error;
-    });
+    const { server, root } = await startServer();
     const fleet = new Fleet(settings, root, server.closing);
     server.guard((_, request) => authenticate(request, settings.token));
     server.guard((_, { url = '' }) => {
@@ -117,8 +114,5 @@ export class SpritesEmulator {
 
 /** @throws {Refusal} 401 */
 function authenticate({ headers }: IncomingMessage, token: string): void {
-  const [given, expected] = [headers.authorization ?? '', `Bearer ${token}`].map((text) => {
-    return createHash('sha256').update(text).digest();
-  });
-  if (!timingSafeEqual(given!, expected!)) throw refusal(401, 'authentication failed');
+  if (!sameSecret(headers.authorization ?? '', `Bearer ${token}`)) throw refusal(401, 'authentication failed');
 }
