@@ -7,6 +7,7 @@ import { Test } from '@nestjs/testing';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 import { LocalRunnerHost } from './local-runner-host.js';
+import { runnerSandboxName } from './names.js';
 import { RunnerAuthenticator, type AuthenticatedRunner, type RunnerRefusal } from './runner-authenticator.js';
 import { RunnerGateway } from './runner.gateway.js';
 import { RunnerHost } from './runner-host.js';
@@ -273,6 +274,17 @@ describe.each<[string, Adapter]>([
     await drained;
     expect(gateway.stats()).toEqual({ ...NOTHING, refused: 1, registrations: 1, draining: true });
     expect(host.events).toEqual([`online ${ID}`, `offline ${ID}`]);
+  });
+
+  test('says in a drain what it waits for, and how long at most', async () => {
+    const { app, host, gateway } = await startScripted({ drainMs: 20 });
+    dial(app);
+    await host.until(`online ${ID}`);
+    const pending = (await host.whereis(ID))?.request('get', { name: runnerSandboxName(ID) });
+    const log = jest.spyOn(Logger.prototype, 'log').mockImplementation(() => {});
+    const [outcome] = await Promise.allSettled([pending, gateway.beforeApplicationShutdown()]);
+    expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'unavailable' } });
+    expect(log.mock.calls[0]).toEqual(['Shutting down: pending calls, 1, get up to 20 ms']);
   });
 
   test('refuses in a drain a dial that was waiting for the authenticator', async () => {

@@ -122,6 +122,10 @@ export class RunnerGateway
 
   async #drain(): Promise<void> {
     this.#guard.drain();
+    const { pendingRequests } = this.stats();
+    if (pendingRequests > 0) {
+      this.#log.log(`Shutting down: pending calls, ${pendingRequests}, get up to ${this.settings.drainMs} ms`);
+    }
     await Promise.all(Array.from(this.#connections, (connection) => this.#drainOne(connection)));
   }
 
