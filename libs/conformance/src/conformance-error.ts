@@ -1,7 +1,15 @@
+import { types } from 'node:util';
 import type { ConformanceCase } from './conformance-case.js';
 import { Mismatch } from './mismatch.js';
 import { PROMISES } from './promises.js';
 import type { Transcript } from './transcript.js';
+
+/** An error that nothing expected, and where it and those behind it come from. */
+function thrown(error: unknown, label = 'observed: '): string[] {
+  if (!types.isNativeError(error)) return [`${label}${String(error)}`];
+  const said = `${label}${error.stack ?? error.message}`;
+  return error.cause === undefined ? [said] : [said, ...thrown(error.cause, 'cause:    ')];
+}
 
 /** Why a case failed, with everything needed to find out more. */
 export class ConformanceError extends Error {
@@ -12,7 +20,7 @@ export class ConformanceError extends Error {
     const seen =
       cause instanceof Mismatch
         ? [`in:       ${cause.what}`, `expected: ${cause.expected}`, `observed: ${cause.observed}`]
-        : [`observed: ${cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)}`];
+        : thrown(cause);
     super(
       [
         `${id} (${level}) ${title}`,

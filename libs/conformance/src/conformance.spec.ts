@@ -74,6 +74,19 @@ describe('a case', () => {
     await new Promise(setImmediate);
   });
 
+  test('shows where an adapter has a mistake', async () => {
+    class Mistaken extends FakeAdapter {
+      protected override async doCreate(): Promise<never> {
+        throw new TypeError('no such thing');
+      }
+    }
+    const run = oneCase({ run: async (t) => void (await t.adapter.create('box')) });
+    const said = await failure(runCase({ ...subject(), adapter: new Mistaken() }, run));
+    expect(said).toMatch(/^observed: SandboxError: create failed with an unexpected TypeError\n {4}at /m);
+    expect(said).toMatch(/^cause: {4}TypeError: no such thing\n {4}at Mistaken\.doCreate .*conformance\.spec\.ts:\d+/m);
+    expect(said).toContain('("create failed with an unexpected TypeError"), cause TypeError: "no such thing"');
+  });
+
   test('fails when what it opened cannot be closed', async () => {
     const run = oneCase({
       run: async (t) =>

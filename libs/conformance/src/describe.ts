@@ -24,10 +24,13 @@ export function describe(value: unknown, depth = 0): string {
   return `{ ${entries(named)} }`;
 }
 
-/** Code, detail and effect of an error, and what it says. */
+/** Code, detail and effect of an error, what it says, and the error behind it. */
 export function describeError(error: SandboxError): string {
-  const { code, detail, effect, message } = error;
-  return `SandboxError ${code}${detail === undefined ? '' : ` / ${detail}`}, effect ${effect} (${text(message)})`;
+  const { code, detail, effect, message, cause } = error;
+  const named = `${code}${detail === undefined ? '' : ` / ${detail}`}`;
+  // Under Jest an error of the system is of another realm than this file.
+  const behind = types.isNativeError(cause) ? `, cause ${cause.name}: ${text(cause.message)}` : '';
+  return `SandboxError ${named}, effect ${effect} (${text(message)})${behind}`;
 }
 
 function entries(all: readonly string[]): string {
