@@ -11,6 +11,7 @@ import { refusal } from './support/errors.js';
 import { gate } from './support/gate.js';
 import { TestApp } from './support/nest-app.js';
 import { residentBytes } from './support/processes.js';
+import { RunnerSandbox } from './support/runner-sandbox.js';
 import { RUNNER_ID } from './support/runners.js';
 import { TcpProxy } from './support/tcp-proxy.js';
 import { settles, until } from './support/until.js';
@@ -18,23 +19,21 @@ import { settles, until } from './support/until.js';
 const MINUTE = 60_000;
 const MiB = 1024 * 1024;
 
+let runner: RunnerSandbox;
 let app: TestApp;
 let daemon: DaemonProcess;
 let handle: SandboxHandle;
 
 beforeAll(async () => {
-  app = await TestApp.start();
-  daemon = await DaemonProcess.launch({ url: app.url });
-  await app.online(RUNNER_ID);
-  handle = await app.sandboxes.create('runner', runnerSandboxName(RUNNER_ID));
+  runner = await RunnerSandbox.start();
+  ({ app, daemon, handle } = runner);
   // Whatever is made once, at the first use, is there from here on.
   await app.sandboxes.exec(handle, 'true', []);
   await (await app.sandboxes.spawn(handle, 'true', [])).drain();
 });
 
 afterAll(async () => {
-  await daemon?.dispose();
-  await app?.close();
+  await runner?.[Symbol.asyncDispose]();
 });
 
 /** Runs `job` for 0 … `count` - 1, `width` at a time. */

@@ -5,31 +5,26 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Exit, SandboxHandle } from '#libs/contract';
-import { runnerSandboxName } from '../../src/runner/index.js';
 import { collect } from '../support/collect.js';
-import { DaemonProcess } from '../support/daemon-process.js';
-import { TestApp } from '../support/nest-app.js';
-import { RUNNER_ID } from '../support/runners.js';
+import type { TestApp } from '../support/nest-app.js';
+import { RunnerSandbox } from '../support/runner-sandbox.js';
 import { settles, until } from '../support/until.js';
 
 const run = promisify(execFile);
 
+let runner: RunnerSandbox;
 let app: TestApp;
-let daemon: DaemonProcess;
 let handle: SandboxHandle;
 let home: string;
 
 beforeAll(async () => {
-  app = await TestApp.start();
-  daemon = await DaemonProcess.launch({ url: app.url });
-  await app.online(RUNNER_ID);
-  handle = await app.sandboxes.create('runner', runnerSandboxName(RUNNER_ID));
+  runner = await RunnerSandbox.start();
+  ({ app, handle } = runner);
   home = await app.sandboxes.hostPath(handle, '~');
 });
 
 afterAll(async () => {
-  await daemon?.dispose();
-  await app?.close();
+  await runner?.[Symbol.asyncDispose]();
 });
 
 /**

@@ -2,27 +2,24 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { SandboxHandle } from '#libs/contract';
-import { runnerSandboxName } from '../../src/runner/index.js';
 import { collect } from '../support/collect.js';
-import { DaemonProcess } from '../support/daemon-process.js';
-import { TestApp } from '../support/nest-app.js';
-import { RUNNER_ID } from '../support/runners.js';
+import type { DaemonProcess } from '../support/daemon-process.js';
+import type { TestApp } from '../support/nest-app.js';
+import { RunnerSandbox } from '../support/runner-sandbox.js';
 import { settles, until } from '../support/until.js';
 
+let runner: RunnerSandbox;
 let app: TestApp;
 let daemon: DaemonProcess;
 let handle: SandboxHandle;
 
 beforeAll(async () => {
-  app = await TestApp.start();
-  daemon = await DaemonProcess.launch({ url: app.url });
-  await app.online(RUNNER_ID);
-  handle = await app.sandboxes.create('runner', runnerSandboxName(RUNNER_ID));
+  runner = await RunnerSandbox.start();
+  ({ app, daemon, handle } = runner);
 });
 
 afterAll(async () => {
-  await daemon?.dispose();
-  await app?.close();
+  await runner?.[Symbol.asyncDispose]();
 });
 
 describe('the output of a child', () => {

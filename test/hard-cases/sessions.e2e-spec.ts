@@ -10,6 +10,7 @@ import { collect, digest, sha256 } from '../support/collect.js';
 import { DaemonProcess } from '../support/daemon-process.js';
 import { refusal } from '../support/errors.js';
 import { TestApp } from '../support/nest-app.js';
+import { RunnerSandbox } from '../support/runner-sandbox.js';
 import { OTHER_RUNNER_ID, OTHER_RUNNER_TOKEN, RUNNER_ID, RUNNER_TOKEN } from '../support/runners.js';
 import { base64, ScriptedDaemon } from '../support/scripted-daemon.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -17,20 +18,17 @@ import { settles, until } from '../support/until.js';
 
 const MiB = 1024 * 1024;
 
+let runner: RunnerSandbox;
 let app: TestApp;
-let daemon: DaemonProcess;
 let handle: SandboxHandle;
 
 beforeAll(async () => {
-  app = await TestApp.start();
-  daemon = await DaemonProcess.launch({ url: app.url });
-  await app.online(RUNNER_ID);
-  handle = await app.sandboxes.create('runner', runnerSandboxName(RUNNER_ID));
+  runner = await RunnerSandbox.start();
+  ({ app, handle } = runner);
 });
 
 afterAll(async () => {
-  await daemon?.dispose();
-  await app?.close();
+  await runner?.[Symbol.asyncDispose]();
 });
 
 describe('an exit while reading is paused', () => {

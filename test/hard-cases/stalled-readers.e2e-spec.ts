@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { SandboxHandle } from '#libs/contract';
 import type { RunnerConnection } from '#libs/protocol';
 import { runnerSandboxName } from '../../src/runner/index.js';
-import { DaemonProcess } from '../support/daemon-process.js';
 import { gate } from '../support/gate.js';
-import { TestApp } from '../support/nest-app.js';
+import type { TestApp } from '../support/nest-app.js';
+import { RunnerSandbox } from '../support/runner-sandbox.js';
 import { RUNNER_ID } from '../support/runners.js';
 import { until } from '../support/until.js';
 
@@ -14,20 +14,17 @@ const ROUNDS = 61;
 /** How much a stalled reader may add to an exec beside it. */
 const MAX_ADDED_MS = 100;
 
+let runner: RunnerSandbox;
 let app: TestApp;
-let daemon: DaemonProcess;
 let handle: SandboxHandle;
 
 beforeAll(async () => {
-  app = await TestApp.start();
-  daemon = await DaemonProcess.launch({ url: app.url });
-  await app.online(RUNNER_ID);
-  handle = await app.sandboxes.create('runner', runnerSandboxName(RUNNER_ID));
+  runner = await RunnerSandbox.start();
+  ({ app, handle } = runner);
 });
 
 afterAll(async () => {
-  await daemon?.dispose();
-  await app?.close();
+  await runner?.[Symbol.asyncDispose]();
 });
 
 async function medianExecMs(): Promise<number> {
