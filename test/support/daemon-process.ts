@@ -16,7 +16,19 @@ export interface DaemonProcessOptions {
   readonly name?: string;
   /** @default 'info' */
   readonly logLevel?: 'error' | 'warn' | 'info' | 'debug';
+  /** What it waits before it dials again. @default 1 s: long enough to be seen offline */
+  readonly redialMs?: number;
   readonly env?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Before it dials again, the daemon waits by lot: up to 15 s the first time, up to 15 s more after that. These are the
+ * lots that make it wait `ms`, so that tests do not. `apps/runner` tests the lots, and the chaos run draws them.
+ */
+function lotsFor(ms: number): string {
+  const [first, later] = [15_000, 30_000].map((longest) => (longest - ms) / 15_000);
+  const lots = `let drawn = 0; Math.random = () => (drawn++ === 0 ? ${first} : ${later})`;
+  return `data:text/javascript,${encodeURIComponent(lots)}`;
 }
 
 /** The real daemon, as a child process of the test. */
@@ -45,11 +57,12 @@ export class DaemonProcess implements AsyncDisposable {
     root,
     name = 'e2e',
     logLevel = 'info',
+    redialMs = 1_000,
     env = {},
   }: DaemonProcessOptions): Promise<DaemonProcess> {
     const temporary = root === undefined ? await tempDir('root') : undefined;
     const directory = temporary?.path ?? root ?? '';
-    const child = spawn(process.execPath, [distFile('apps/runner/src/main.js')], {
+    const child = spawn(process.execPath, ['--import', lotsFor(redialMs), distFile('apps/runner/src/main.js')], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: {
         PATH: process.env['PATH'],
