@@ -29,6 +29,11 @@ describe('verdict', () => {
     [refused(503, 'busy'), false, 'the platform at http://h:1 answered 503; it says: busy'],
     [refused(200), false, 'the platform at http://h:1 answered 200'],
     [{ kind: 'unreachable', problem: 'ECONNREFUSED' }, false, 'cannot reach the platform at http://h:1: ECONNREFUSED'],
+    [
+      { kind: 'unreachable', problem: 'EPROTO' },
+      false,
+      'cannot reach the platform at http://h:1: EPROTO; it may speak http there and no https',
+    ],
     [closed(4404), true, 'the platform at http://h:1 has deleted this runner'],
     [closed(4409), false, 'another daemon with the same token is connected to the platform, or was until a moment ago'],
     [closed(1001), false, 'the platform at http://h:1 is shutting down'],

@@ -9,7 +9,10 @@ export interface Verdict {
 
 /** What an end of the link means for whoever runs the daemon. `url` is the platform's base URL. */
 export function verdict(end: LinkEnd, url: string): Verdict {
-  if (end.kind === 'unreachable') return later(`cannot reach the platform at ${url}: ${end.problem}`);
+  if (end.kind === 'unreachable') {
+    const hint = end.problem === 'EPROTO' ? '; it may speak http there and no https' : '';
+    return later(`cannot reach the platform at ${url}: ${end.problem}${hint}`);
+  }
   if (end.kind === 'refused') return refused(end.status, end.says, `the platform at ${url}`);
   if (end.code === CLOSE.deleted) return { permanent: true, message: `the platform at ${url} has deleted this runner` };
   if (end.code === CLOSE.duplicate) {
