@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gate, type Gate } from '../support/gate.js';
+import { resetSocket } from '../support/reset-socket.js';
 
 /** To the platform, or to the daemon. */
 export type Direction = 'up' | 'down';
@@ -84,7 +85,7 @@ export class FaultProxy {
   private accept(near: Socket): void {
     if (this.refusing || this.target === undefined) {
       near.on('error', () => {});
-      near.resetAndDestroy();
+      resetSocket(near);
       return;
     }
     const far = connect({ port: this.target, host: '127.0.0.1', allowHalfOpen: true });
@@ -125,12 +126,12 @@ class Link {
   }
 
   private reset(): void {
-    this.near.resetAndDestroy();
-    this.far.resetAndDestroy();
+    resetSocket(this.near);
+    resetSocket(this.far);
   }
 
   private async forward(from: Socket, to: Socket, direction: Direction): Promise<void> {
-    let end: () => void = () => to.resetAndDestroy();
+    let end: () => void = () => resetSocket(to);
     try {
       for await (const data of from.iterator({ destroyOnReturn: false })) {
         await this.proxy.passage(direction);

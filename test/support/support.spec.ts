@@ -3,6 +3,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import { FieldDaemon } from './field-daemon.js';
 import { alphabet } from './field-session.js';
+import { resetSocket } from './reset-socket.js';
 import { ScriptedDaemon } from './scripted-daemon.js';
 import { ScriptedPlatform, type ScriptedPeer } from './scripted-platform.js';
 import { TcpProxy } from './tcp-proxy.js';
@@ -84,6 +85,24 @@ test('the scripted daemon sees the refusal and the close', async () => {
   expect(await daemon.closed).toEqual({ code: 4404, reason: 'gone' });
   await platform.close();
 });
+
+test.each([['at rest'], ['ending']])(
+  'a socket that is reset %s is closed, and told as reset to its peer',
+  async (state) => {
+    const server = createServer({ allowHalfOpen: true });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const accepted = once(server, 'connection') as Promise<[Socket]>;
+    const peer = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', allowHalfOpen: true });
+    const told = once(peer.resume(), 'error') as Promise<[NodeJS.ErrnoException]>;
+    const [socket] = await accepted;
+    if (state === 'ending') socket.end();
+    resetSocket(socket);
+    await settles('the close', once(socket, 'close'), 5_000);
+    peer.write('anybody there');
+    expect((await settles('the error', told, 5_000))[0].code).toMatch(/^(ECONNRESET|EPIPE)$/);
+    await new Promise((resolve) => server.close(resolve));
+  },
+);
 
 describe('the proxy', () => {
   async function wired(

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net';
+import { resetSocket } from './reset-socket.js';
 
 /**
  * A TCP proxy on loopback that breaks links the way networks do: `cut` resets every connection, `blackHole` drops
@@ -77,7 +78,7 @@ export class TcpProxy {
   #accept(near: Socket): void {
     if (this.#refusing) {
       near.on('error', () => {});
-      near.resetAndDestroy();
+      resetSocket(near);
       return;
     }
     const far = connect({ port: this.#targetPort, host: '127.0.0.1', allowHalfOpen: true });
@@ -119,8 +120,8 @@ class Link {
   }
 
   reset(): void {
-    this.near.resetAndDestroy();
-    this.far.resetAndDestroy();
+    resetSocket(this.near);
+    resetSocket(this.far);
   }
 
   swallow(): void {
