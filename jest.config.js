@@ -44,7 +44,10 @@ export default {
     '^nestjs-sandbox/emulators$': '<rootDir>/libs/emulators/src/index.ts',
   },
   transform: { '^.+\\.ts$': ['@swc/jest', swc] },
+  testSequencer: '<rootDir>/tools/jest-sequencer.mjs',
   workerIdleMemoryLimit: '512MB',
+  // To give back the memory of all its files takes a worker longer than half a second, on a machine that is busy.
+  workerGracefulExitTimeout: 10_000,
   testTimeout: 60_000,
   coverageProvider: 'v8',
   collectCoverageFrom: ['{src,libs,apps}/**/*.ts', '!**/*.spec.ts', '!**/main.ts'],
