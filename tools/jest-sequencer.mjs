@@ -6,6 +6,7 @@ const LONGEST = [/\/test\/conformance\//, /\.e2e-spec\.ts$/];
 
 export default class LongestFirst extends TestSequencer {
   sort(tests) {
+    // oxlint-disable-next-line unicorn/no-array-sort -- not an array's
     const sorted = super.sort(tests);
     if (sorted.every(({ duration }) => duration !== undefined)) return sorted;
     return sorted.toSorted((one, other) => rank(one.path) - rank(other.path));
