@@ -33,7 +33,7 @@ export class SessionStdin {
     this.#init = init;
     this.#ended = Promise.allSettled([ended]);
     this.#owner = owners.take(`${machine.id}/${id.pid}-${id.nonce}`);
-    void this.#ended.then(() => this.#release());
+    void this.#ended.then(this.#owner.release);
   }
 
   write(data: Uint8Array): Promise<void> {
@@ -47,13 +47,8 @@ export class SessionStdin {
   }
 
   close(): void {
-    this.#release();
+    this.#owner.release();
     this.#init.input.close();
-  }
-
-  /** By then, what waits was answered by the end of the command. */
-  #release(): void {
-    setImmediate(() => setImmediate(this.#owner.release));
   }
 
   async #with(work: (input: E2bInput) => Promise<void>): Promise<void> {
