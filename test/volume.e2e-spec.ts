@@ -25,7 +25,8 @@ let daemon: DaemonProcess;
 let handle: SandboxHandle;
 
 beforeAll(async () => {
-  runner = await RunnerSandbox.start();
+  // So many commands at once may keep a busy machine from telling of one in time what its deadline did to it.
+  runner = await RunnerSandbox.start({ runners: { limits: { transportGraceMs: MINUTE } } });
   ({ app, daemon, handle } = runner);
   // Whatever is made once, at the first use, is there from here on.
   await app.sandboxes.exec(handle, 'true', []);

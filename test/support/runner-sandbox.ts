@@ -1,7 +1,7 @@
 import type { SandboxHandle } from '#libs/contract';
 import { runnerSandboxName } from '../../src/runner/index.js';
 import { DaemonProcess } from './daemon-process.js';
-import { TestApp } from './nest-app.js';
+import { TestApp, type TestAppOptions } from './nest-app.js';
 import { RUNNER_ID } from './runners.js';
 
 /** A test app, and the real daemon, which is online there and has one sandbox. */
@@ -12,8 +12,8 @@ export class RunnerSandbox implements AsyncDisposable {
     readonly handle: SandboxHandle,
   ) {}
 
-  static async start(): Promise<RunnerSandbox> {
-    const app = await TestApp.start();
+  static async start(options?: TestAppOptions): Promise<RunnerSandbox> {
+    const app = await TestApp.start(options);
     let daemon: DaemonProcess | undefined;
     try {
       daemon = await DaemonProcess.launch({ url: app.url });
