@@ -113,7 +113,7 @@ if [ -z "$sb_tty" ]; then
   ( sb_deaf; sb_emit 0 0 -1; : >"$sb_d/emitted" ) & sb_em=$!
 fi
 sb_h=
-if [ -n "$sb_sole" ] && [ -n "$sb_in" ] && [ -z "$sb_start$sb_tty" ] && [ -e /proc/self/fd/0 ]; then
+if [ -n "$sb_sole" ] && [ -n "$sb_in" ] && [ -z "$sb_start$sb_tty" ] && [ -p /proc/self/fd/0 ]; then
   exec 3<&0 </dev/null
   sleep 60 & sb_h=$!
   exec 3<&-
