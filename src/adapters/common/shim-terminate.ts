@@ -10,7 +10,7 @@ export interface Termination {
   readonly graceMs: number;
 }
 
-/** A program for `sh` that stops a session, and says one word of how it went: `g`, `s`, `n` or `o`. */
+/** A program for `sh` that stops a session, and says one word of how it went: `g`, `s`, `n` or `a`. */
 export function terminateProgram({ nonce, pid, graceMs }: Termination): string {
   const variables = assignments({ sb_id: nonce, sb_want: pid, sb_grace: Math.ceil(graceMs / 10) });
   return `${variables}${COMMON}${TERMINATE}`;
@@ -18,9 +18,10 @@ export function terminateProgram({ nonce, pid, graceMs }: Termination): string {
 
 /**
  * Signals the group of a shim and whatever else is in its session, and looks until nothing of it is left: `g` gone, `s`
- * still there 2 s after KILL, `n` it was not there, as far as journals tell, `o` the id is another session's. Zombies are gone. While anything of
- * a group lives, the system gives its number to nobody else; a process with that number which is not our shim proves
- * that all of it is gone. An exit is recorded only of a shim that was alive before a KILL of ours, and left none.
+ * still there 2 s after KILL, `n` it was not there, as far as journals tell, `a` the id is another session's. Zombies
+ * are gone. While anything of a group lives, the system gives its number to nobody else; a process with that number
+ * which is not our shim proves that all of it is gone. An exit is recorded only of a shim that was alive before a KILL
+ * of ours, and left none.
  */
 const TERMINATE = `
 sb_clock() { read -r sb_now sb_y </proc/uptime; sb_now=\${sb_now%.*}\${sb_now#*.}; }
@@ -39,7 +40,7 @@ sb_members() {
 sb_signal() { kill -s "$1" -- "-$sb_p"; kill -s "$1" $sb_m; }
 sb_find || { sb_say n; exit 0; }
 read -r sb_p <"$sb_d/pid"
-[ "$sb_p" = "$sb_want" ] || { sb_say o; exit 0; }
+[ "$sb_p" = "$sb_want" ] || { sb_say a; exit 0; }
 sb_was=
 if sb_alive "$sb_p"; then sb_was=1
 elif [ -r "/proc/$sb_p/stat" ]; then

@@ -12,7 +12,7 @@ export type Stopped = 'gone' | 'absent' | 'there';
 const OUTCOMES: ReadonlyMap<string | undefined, Stopped> = new Map([
   ['g', 'gone'],
   ['n', 'absent'],
-  ['o', 'absent'],
+  ['a', 'absent'],
   ['s', 'there'],
 ]);
 

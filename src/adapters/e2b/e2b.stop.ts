@@ -11,7 +11,7 @@ import { startScript } from './e2b.start-process.js';
 /** How the stop of a session went: nothing of it is left; it was not there; it is another's id; some of it is left. */
 export type StopOutcome = 'gone' | 'absent' | 'another' | 'left';
 
-const OUTCOMES: Readonly<Record<string, StopOutcome>> = { g: 'gone', n: 'absent', o: 'another', s: 'left' };
+const OUTCOMES: Readonly<Record<string, StopOutcome>> = { g: 'gone', n: 'absent', a: 'another', s: 'left' };
 
 /**
  * Stops all processes of a session by a program in its sandbox, which is started once and looks until they are gone: the
