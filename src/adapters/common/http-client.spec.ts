@@ -84,20 +84,43 @@ describe('requests over HTTP', () => {
     expect((await get(url, { maxBytes: 2000 })).body.byteLength).toBe(2000);
   });
 
-  test('content beyond its bound is not given, however the service sends it, and a failure is no content', async () => {
+  test('content beyond its bound is not given, however the service sends it', async () => {
     const large = 'x'.repeat(2000);
     const whole = await serve((_, response) => response.end(large));
     const pieces = await serve((_, response) => {
       response.write(large);
       response.end();
     });
-    const failing = await serve((_, response) => response.writeHead(500).end(large));
     const truncated = { code: 'truncated', detail: undefined, effect: 'none' };
-    const malformed = { code: 'provider', detail: 'malformed_reply', effect: 'unknown' };
     const read = async (url: string) => words(await failure(get(url, { maxBytes: 1999, isContent: true })));
-    expect([await read(whole), await read(pieces), await read(failing)]).toEqual([truncated, truncated, malformed]);
+    expect([await read(whole), await read(pieces)]).toEqual([truncated, truncated]);
     const { body } = await get(pieces, { maxBytes: 2000, isContent: true });
     expect(Buffer.from(body).toString()).toBe(large);
+  });
+
+  test('content that only the end of the connection ends is not given, since it was perhaps cut', async () => {
+    const cut = await serve(({ socket }) => socket.end('HTTP/1.1 200 OK\r\n\r\nhalf of i'));
+    const malformed = { code: 'provider', detail: 'malformed_reply', effect: 'unknown' };
+    expect(words(await failure(get(cut, { isContent: true })))).toEqual(malformed);
+    expect((await get(cut)).text()).toBe('half of i');
+    const empty = await serve((_, response) => response.end());
+    expect((await get(empty, { isContent: true })).body.byteLength).toBe(0);
+  });
+
+  test.each([true, false])('of a failure the status counts, however long it is (content: %p)', async (isContent) => {
+    const page = 'x'.repeat(200_000);
+    const url = await serve((_, response) => response.writeHead(403, { 'retry-after': '7' }).end(page));
+    const { status, headers, body } = await get(url, { maxBytes: 1_000_000, isContent });
+    expect([status, headers.get('retry-after')]).toEqual([403, '7']);
+    expect(body.byteLength).toBeLessThanOrEqual(65_536);
+    expect((await get(url, { maxBytes: 100, isContent })).body.byteLength).toBeLessThanOrEqual(100);
+    const endless = await serve((_, response) => {
+      const more = (): unknown =>
+        response.destroyed || (response.write(page) ? setImmediate(more) : response.once('drain', more));
+      response.writeHead(500);
+      more();
+    });
+    expect((await get(endless, { isContent })).status).toBe(500);
   });
 
   test('an answer that announces more than its bound is not waited for', async () => {

@@ -5,6 +5,8 @@ import { transportError } from './transport-error.js';
 
 /** The most that an answer may hold unless the request says otherwise. */
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
+/** What is read of an answer that is no success: its status counts, and a page of a gateway may have any length. */
+const MAX_FAILURE_BYTES = 64 * 1024;
 
 export interface HttpRequest {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
@@ -16,13 +18,17 @@ export interface HttpRequest {
   /** The body as JSON, and its content type. */
   readonly json?: object;
   readonly deadline: Deadline;
-  /** A longer answer is `provider` / `malformed_reply`. @default 8 MiB */
+  /** A longer success is `provider` / `malformed_reply`. @default 8 MiB */
   readonly maxBytes?: number;
-  /** The answer to a success is what users keep, of any length: a longer one is `truncated`. @default false */
+  /**
+   * A success is what users keep, of any length: a longer one is `truncated`, and one that was perhaps cut is no answer.
+   *
+   * @default false
+   */
   readonly isContent?: boolean;
 }
 
-/** A whole answer, whatever its status. */
+/** An answer, whatever its status: a success whole, of anything else the first 64 KiB. */
 export class HttpAnswer {
   constructor(
     readonly status: number,
@@ -105,7 +111,8 @@ export class HttpClient {
     deadline.check();
     try {
       const response = await this.#fetch(request, deadline.signal);
-      return await readAnswer(response, maxBytes, isContent && response.ok ? tooLarge : tooLong);
+      if (isContent && response.ok) await checkEnd(response);
+      return await readAnswer(response, maxBytes, isContent ? tooLarge : tooLong);
     } catch (error) {
       if (error instanceof SandboxError) throw error;
       throw deadline.signal.aborted ? deadline.error('unknown') : transportError(error);
@@ -124,7 +131,14 @@ export class HttpClient {
   }
 }
 
-/** All of an answer that was opened. @throws {SandboxError} `provider` / `malformed_reply`: it is longer */
+/** @throws {SandboxError} `provider` / `malformed_reply`: its end cannot be told from a lost connection */
+async function checkEnd({ body, headers }: Response): Promise<void> {
+  if (body === null || headers.has('content-length') || headers.has('transfer-encoding')) return;
+  await body.cancel();
+  throw malformed('the answer does not say where it ends');
+}
+
+/** An answer that was opened. @throws {SandboxError} `provider` / `malformed_reply`: a success that is longer */
 export async function readAnswer(
   response: Response,
   maxBytes: number,
@@ -138,15 +152,19 @@ async function readBody(
   maxBytes: number,
   refused: (maxBytes: number) => SandboxError,
 ): Promise<Uint8Array> {
-  const collected = new ByteCollector(maxBytes);
+  const most = response.ok ? maxBytes : Math.min(maxBytes, MAX_FAILURE_BYTES);
+  const collected = new ByteCollector(most);
   if (response.body === null) return collected.bytes();
-  if (declaredBytes(response) > maxBytes) {
+  if (response.ok && declaredBytes(response) > most) {
     await response.body.cancel();
     throw refused(maxBytes);
   }
   for await (const piece of response.body as AsyncIterable<Uint8Array>) {
     // Leaving the loop cancels the body, which closes the connection.
-    if (collected.length + piece.byteLength > maxBytes) throw refused(maxBytes);
+    if (collected.length + piece.byteLength > most) {
+      if (response.ok) throw refused(maxBytes);
+      break;
+    }
     collected.append(piece);
   }
   return collected.bytes();
@@ -158,11 +176,11 @@ function declaredBytes({ headers }: Response): number {
 }
 
 function tooLong(maxBytes: number): SandboxError {
-  return new SandboxError('provider', {
-    detail: 'malformed_reply',
-    effect: 'unknown',
-    message: `the answer has more than ${maxBytes} bytes`,
-  });
+  return malformed(`the answer has more than ${maxBytes} bytes`);
+}
+
+function malformed(message: string): SandboxError {
+  return new SandboxError('provider', { detail: 'malformed_reply', effect: 'unknown', message });
 }
 
 function tooLarge(maxBytes: number): SandboxError {
