@@ -70,7 +70,7 @@ export class E2bControl extends ProviderClient {
   #sandbox(id: string, answer: HttpAnswer): SandboxResource | undefined {
     if (isMissing(answer)) return undefined;
     if (!answer.ok) throw answerError(answer);
-    const sandbox = sandboxResource(answer.json());
+    const sandbox = sandboxResource(answer.json(), answer.headers.get('date'));
     if (sandbox?.id !== id) throw malformedReply('the sandbox');
     return sandbox;
   }

@@ -18,6 +18,7 @@ describe('the exit code of an end event', () => {
   test.each([
     [{}],
     [{ exited: 'no', status: 7 }],
+    [{ exited: true, status: 'exit status 3' }],
     [{ status: 'signal: killed' }],
     [{ exitCode: null, exited: true }],
     [{ exitCode: -1 }],

@@ -26,7 +26,7 @@ const EXITED: ReadonlySet<unknown> = new Set(['exit status 0', 'exited']);
  * a process that a signal ended has -1, and the signal only in words. `undefined`: it says nothing of the kind.
  */
 export function exitCodeOf({ exitCode, exited, status }: JsonObject): number | undefined {
-  if (exitCode === undefined) return exited === true || EXITED.has(status) ? 0 : undefined;
+  if (exitCode === undefined) return EXITED.has(status) || (exited === true && status === undefined) ? 0 : undefined;
   if (typeof exitCode !== 'number' || !Number.isInteger(exitCode)) return undefined;
   if (exitCode >= 0) return exitCode <= 255 ? exitCode : undefined;
   const [, word] = /^signal: ([^(]+?)(?: \(core dumped\))?$/.exec(typeof status === 'string' ? status : '') ?? [];

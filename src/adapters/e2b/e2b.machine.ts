@@ -48,14 +48,14 @@ export class E2bMachine {
 
   /** @param resource with its token */
   constructor(control: E2bControl, residents: E2bResidents, name: string, resource: SandboxResource) {
-    const { id, token, endAtMs } = resource;
+    const { id, token, leftMs } = resource;
     const { ttlSeconds, sandboxUrl, user } = control.options;
     this.id = id;
     this.control = control;
     this.residents = residents;
     this.#name = name;
     this.#token = token;
-    this.#livesUntilMs = performance.now() + (endAtMs === undefined ? ttlSeconds * 1000 : endAtMs - Date.now());
+    this.#livesUntilMs = performance.now() + (leftMs ?? ttlSeconds * 1000);
     const base = sandboxUrl ?? hostOf(control, ENVD_PORT, resource);
     if (base === undefined) return;
     this.#http = new HttpClient(base, () => ({

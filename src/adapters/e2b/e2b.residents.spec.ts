@@ -7,7 +7,7 @@ function residents() {
   const looks: ((state: string) => void)[] = [];
   const control = {
     options: { ttlSeconds: 4, timeoutMs: 30_000 },
-    find: () => new Promise((resolve) => looks.push((state) => resolve({ state, endAtMs: Date.now() + 1e9 }))),
+    find: () => new Promise((resolve) => looks.push((state) => resolve({ state, leftMs: 1e9 }))),
   };
   return { made: new E2bResidents(control as unknown as E2bControl), looks };
 }

@@ -163,7 +163,7 @@ export class E2bResidents {
     if (sandbox?.state !== 'suspended' && gate && gate === resident.gate) this.unpark(id);
     if (sandbox?.state !== 'running') return;
     const { ttlSeconds } = this.#control.options;
-    if (sandbox.endAtMs !== undefined && sandbox.endAtMs - Date.now() > ttlSeconds * 1000 - this.#beatMs / 2) return;
+    if (sandbox.leftMs !== undefined && sandbox.leftMs > ttlSeconds * 1000 - this.#beatMs / 2) return;
     const answer = await this.#control.sendAgain({
       method: 'POST',
       path: sandboxPath(id, 'timeout'),

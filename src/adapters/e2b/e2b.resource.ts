@@ -10,8 +10,8 @@ export interface SandboxResource {
   readonly domain?: string;
   readonly envdVersion?: string;
   readonly state: SandboxInfo['status'];
-  /** When its time is over, by the clock of the service, in milliseconds. */
-  readonly endAtMs?: number;
+  /** For how long it was to live on when the service said so, by the clock of the service, in milliseconds. */
+  readonly leftMs?: number;
   readonly name?: string;
   readonly claim?: Claim;
   /** Whether what listens inside can be opened by everyone. */
@@ -29,16 +29,25 @@ const ID = /^[a-z0-9]{1,64}$/;
 const HOST = /^[A-Za-z0-9.-]+(?::\d{1,5})?$/;
 const TOKEN = /^[\x21-\x7e]+$/;
 
-/** `undefined`: not a sandbox. */
-export function sandboxResource(value: unknown): SandboxResource | undefined {
+/** Whether a sandbox can have it. */
+export function isSandboxId(id: string): boolean {
+  return ID.test(id);
+}
+
+/**
+ * `undefined`: not a sandbox.
+ *
+ * @param date when it was said: the header of that name. The clock here may be another. @default now
+ */
+export function sandboxResource(value: unknown, date?: string | null): SandboxResource | undefined {
   const { envdAccessToken: token, trafficAccessToken: trafficToken, ...raw } = asObject(value) ?? {};
   const { state, endAt, domain, envdVersion, metadata, network } = raw;
   const id = raw['sandboxID'] ?? raw['sandboxId'];
-  if (typeof id !== 'string' || !ID.test(id)) return undefined;
+  if (typeof id !== 'string' || !isSandboxId(id)) return undefined;
   // The token goes to that host, in a header.
   if ((isText(domain) && !HOST.test(domain)) || (isText(token) && !TOKEN.test(token))) return undefined;
   const pairs = asObject(metadata) ?? {};
-  const endAtMs = typeof endAt === 'string' ? Date.parse(endAt) : Number.NaN;
+  const leftMs = typeof endAt === 'string' ? Date.parse(endAt) - (Date.parse(date ?? '') || Date.now()) : Number.NaN;
   const name = nameOf(pairs);
   const claim = claimOf(pairs);
   return {
@@ -47,10 +56,10 @@ export function sandboxResource(value: unknown): SandboxResource | undefined {
     ...(isText(domain) && { domain }),
     ...(isText(envdVersion) && { envdVersion }),
     state: STATES.get(state) ?? 'unknown',
-    ...(Number.isFinite(endAtMs) && { endAtMs }),
+    ...(Number.isFinite(leftMs) && { leftMs }),
     ...(name !== undefined && { name }),
     ...(claim !== undefined && { claim }),
-    isPublic: trafficToken === undefined && asObject(network)?.['allowPublicTraffic'] !== false,
+    isPublic: (trafficToken ?? undefined) === undefined && asObject(network)?.['allowPublicTraffic'] !== false,
     raw,
   };
 }
