@@ -60,6 +60,14 @@ export function answerError(answer: FailedAnswer): SandboxError {
   });
 }
 
+/**
+ * As {@link answerError}, of a call of envd. A 404 is then about nothing that could be missing unless the call itself
+ * says so, by a code of Connect.
+ */
+export function callError(method: string, answer: FailedAnswer): SandboxError {
+  return answer.status === 404 && connectCodeOf(answer) === undefined ? malformedReply(method) : answerError(answer);
+}
+
 /** Of a 404 only the service's own is believed. */
 function byStatus(status: number, body: JsonObject | undefined): Fault {
   if (status === 404 && body?.['code'] === 404) return ['not_found'];

@@ -116,6 +116,8 @@ export class E2bEventStream {
   }
 
   #started(pid: unknown): void {
+    // A process has one number.
+    if (this.#hasStarted) return;
     this.#hasStarted = true;
     if (typeof pid === 'number' && Number.isSafeInteger(pid) && pid > 0) this.#events.started(String(pid));
     else this.#end(unreadable('did not say which process it started'));
@@ -124,7 +126,10 @@ export class E2bEventStream {
   /** Our programs write only to stdout. */
   #output({ stdout, pty }: JsonObject): void {
     const text = stdout ?? pty;
-    if (typeof text === 'string') this.#events.output(Buffer.from(text, 'base64'));
+    if (text === undefined) return;
+    const bytes = decoded(text);
+    if (bytes === undefined) this.#end(unreadable('sent something else than bytes'));
+    else this.#events.output(bytes);
   }
 
   #end(error: SandboxError, end?: JsonObject, isOrderly = false): void {
@@ -139,6 +144,14 @@ export class E2bEventStream {
     if (performance.now() - this.#heardAtMs < MISSING * this.#keepaliveMs) return;
     this.#life.abort();
   }
+}
+
+/** `undefined`: it is no base64, of which a decoder would leave out what it does not know. */
+function decoded(text: unknown): Buffer | undefined {
+  if (typeof text !== 'string' || text.length % 4 !== 0) return undefined;
+  const bytes = Buffer.from(text, 'base64');
+  const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
+  return bytes.byteLength === (text.length / 4) * 3 - padding ? bytes : undefined;
 }
 
 function unreadable(what: string): SandboxError {

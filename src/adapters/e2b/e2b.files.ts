@@ -88,7 +88,7 @@ export class E2bFiles {
     if (!Array.isArray(entries)) throw malformedReply('the list of files');
     const found = entries.map((entry: unknown) => {
       const name = asObject(entry)?.['name'];
-      if (typeof name !== 'string') throw malformedReply('the list of files');
+      if (typeof name !== 'string' || !NAME.test(name)) throw malformedReply('the list of files');
       const { type, size, mode, modifiedAt } = statOf(entry);
       return { name, type, size, mode, modifiedAt };
     });
@@ -191,6 +191,9 @@ function below(path: string): string {
   return path.startsWith('~/') ? path.slice(2) : path.startsWith('~') ? `./${path}` : path;
 }
 
+/** Of an entry of a directory. */
+const NAME = /^(?!\.{1,2}$)[^/]+$/;
+
 const TYPES: ReadonlyMap<unknown, FileStat['type']> = new Map([
   ['FILE_TYPE_FILE', 'file'],
   ['FILE_TYPE_DIRECTORY', 'directory'],
@@ -205,6 +208,7 @@ function statOf(value: unknown): FileStat {
   if (
     typeof bytes !== 'number' ||
     !Number.isSafeInteger(bytes) ||
+    bytes < 0 ||
     typeof mode !== 'number' ||
     modifiedAt === undefined ||
     Number.isNaN(modifiedAt.getTime())

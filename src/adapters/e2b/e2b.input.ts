@@ -2,9 +2,9 @@ import { MAX_TIMEOUT_MS, SandboxError, type TerminalSize } from '#libs/contract'
 import { withinDeadline } from '../common/deadline.js';
 import type { HttpAnswer } from '../common/http-client.js';
 import { closedBeforeExit, commandExited } from '../common/journal-errors.js';
-import type { JsonObject } from '../common/json.js';
+import { asObject, type JsonObject } from '../common/json.js';
 import { notSupported } from '../common/not-supported.js';
-import { answerError, connectCodeOf } from './e2b.errors.js';
+import { answerError, callError, connectCodeOf, malformedReply } from './e2b.errors.js';
 import type { E2bMachine } from './e2b.machine.js';
 
 /** A pipe takes 64 KiB; the service waits as long as it is full. */
@@ -44,7 +44,7 @@ export class E2bInput {
   async resize({ cols, rows }: TerminalSize): Promise<void> {
     const answer = await this.#call('Update', { pty: { size: { cols, rows } } });
     if (answer.ok) return;
-    throw connectCodeOf(answer) === 'not_found' ? commandExited() : answerError(answer);
+    throw connectCodeOf(answer) === 'not_found' ? commandExited() : callError('Update', answer);
   }
 
   /** Gives up what is waited for, once whatever ended the command has answered it. Any number of times. */
@@ -58,20 +58,22 @@ export class E2bInput {
     if (answer.ok) return;
     const code = connectCodeOf(answer);
     if (code === 'not_found') throw commandExited();
-    if (code !== 'internal' && code !== 'failed_precondition') throw answerError(answer);
+    if (code !== 'internal' && code !== 'failed_precondition') throw callError('SendInput', answer);
     throw new SandboxError('write_failed', {
       effect: 'unknown',
       message: 'the process took no input: its stdin is closed',
     });
   }
 
-  /** Sent once, and waited for as long as it takes. */
+  /** Sent once, and waited for as long as it takes. @throws {SandboxError} `provider` for a success that is none of envd's */
   async #call(method: string, message: JsonObject): Promise<HttpAnswer> {
     if (this.#life.signal.aborted) throw closedBeforeExit().with({ effect: 'none' });
     const whole = { process: { pid: Number(this.pid) }, ...message };
-    return withinDeadline(MAX_TIMEOUT_MS, this.#life.signal, (deadline) =>
+    const answer = await withinDeadline(MAX_TIMEOUT_MS, this.#life.signal, (deadline) =>
       this.#machine.tryCall(`process.Process/${method}`, whole, deadline),
     );
+    if (answer.ok && asObject(answer.json()) === undefined) throw malformedReply(method);
+    return answer;
   }
 }
 

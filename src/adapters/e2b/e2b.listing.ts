@@ -1,5 +1,6 @@
 import { SandboxError } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
+import type { HttpAnswer } from '../common/http-client.js';
 import { metadataFilter } from './e2b.claim.js';
 import type { E2bControl } from './e2b.control.js';
 import { answerError, malformedReply } from './e2b.errors.js';
@@ -29,7 +30,7 @@ export async function listSandboxes(
       query: query(filter, next),
       deadline,
     });
-    if (!answer.ok) throw answerError(answer);
+    if (answer.status !== 200) throw listError(answer);
     const entries = answer.json();
     if (!Array.isArray(entries)) throw malformedReply('the list of sandboxes');
     for (const entry of entries) {
@@ -60,6 +61,11 @@ function query(
   ];
   if (next !== undefined) pairs.push(['nextToken', next]);
   return pairs;
+}
+
+/** A list that is not there says nothing about a sandbox, and what is accepted or a part is not the whole. */
+function listError(answer: HttpAnswer): SandboxError {
+  return answer.ok || answer.status === 404 ? malformedReply('the list of sandboxes') : answerError(answer);
 }
 
 function endless(why: string): SandboxError {

@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { SandboxError } from '#libs/contract';
+import { SandboxError } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
 import { HttpAnswer, HttpClient, readAnswer, type HttpRequest } from '../common/http-client.js';
 import {
-  connectCodeOf,
   answerError,
+  callError,
+  connectCodeOf,
   isUnreached,
   malformedReply,
   noDomain,
@@ -92,7 +93,7 @@ export class E2bMachine {
   /** A unary call of envd. @throws {SandboxError} as its error says */
   async call(method: string, message: JsonObject, deadline: Deadline, reach?: Reach): Promise<JsonObject> {
     const answer = await this.tryCall(method, message, deadline, reach);
-    if (!answer.ok) throw answerError(answer);
+    if (!answer.ok) throw callError(method, answer);
     const body = asObject(answer.json());
     if (body === undefined) throw malformedReply(method);
     return body;
@@ -124,7 +125,7 @@ export class E2bMachine {
       return isStream ? response : deadline.race(readAnswer(response, MAX_ERROR_BYTES), 'unknown');
     });
     if (!(answer instanceof HttpAnswer)) return answer;
-    throw answer.ok ? malformedReply(method) : answerError(answer);
+    throw answer.ok ? malformedReply(method) : callError(method, answer);
   }
 
   /** Runs it, if it is paused. @throws {SandboxError} `not_found` */
@@ -197,6 +198,14 @@ export class E2bMachine {
     if (isOther) this.#token = sandbox.token;
     return isOther;
   }
+}
+
+/** What no process is needed for cannot miss one. Of a sandbox that is gone it was the control plane that said so. */
+export function nothingMissing(machine: E2bMachine, what: string): (error: unknown) => never {
+  return (error) => {
+    const isMissing = error instanceof SandboxError && error.code === 'not_found' && !machine.isGone;
+    throw isMissing ? malformedReply(what) : error;
+  };
 }
 
 /** Where a port of a sandbox can be reached from outside. `undefined`: the domain is not known. */

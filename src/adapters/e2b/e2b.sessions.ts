@@ -3,7 +3,7 @@ import type { Deadline } from '../common/deadline.js';
 import { asObject } from '../common/json.js';
 import { findTag, formatSessionId, type SessionId } from '../common/session-id.js';
 import { malformedReply } from './e2b.errors.js';
-import type { E2bMachine } from './e2b.machine.js';
+import { nothingMissing, type E2bMachine } from './e2b.machine.js';
 
 /** A live process as the service lists it. The variables that it lists too are not looked at. */
 export interface LiveProcess {
@@ -20,7 +20,9 @@ export async function liveProcesses(
   deadline: Deadline,
   { wake = true }: { readonly wake?: boolean } = {},
 ): Promise<LiveProcess[]> {
-  const { processes = [] } = await machine.call('process.Process/List', {}, deadline, { again: true, wake });
+  const { processes = [] } = await machine
+    .call('process.Process/List', {}, deadline, { again: true, wake })
+    .catch(nothingMissing(machine, 'the list of processes'));
   if (!Array.isArray(processes)) throw malformedReply('the list of processes');
   return processes.map((entry: unknown) => {
     const { pid, tag, config } = asObject(entry) ?? {};

@@ -4,7 +4,7 @@ import { closedBeforeExit } from '../common/journal-errors.js';
 import { processTag, type ProcessKind } from '../common/session-id.js';
 import { FROM_STDIN } from '../common/shim-start.js';
 import { E2bProcess, type ProcessSink } from './e2b.process.js';
-import type { E2bMachine } from './e2b.machine.js';
+import { nothingMissing, type E2bMachine } from './e2b.machine.js';
 import { liveProcesses } from './e2b.sessions.js';
 
 const REAP_MS = 5_000;
@@ -135,7 +135,7 @@ async function start(
     stdin: true,
   };
   try {
-    await process.open('process.Process/Start', message, deadline);
+    await process.open('process.Process/Start', message, deadline).catch(nothingMissing(machine, 'the start'));
   } catch (error) {
     process.close();
     if (error instanceof SandboxError && error.effect === 'unknown') void reap(machine, nonce);
