@@ -28,7 +28,7 @@ import { StdinOwners } from '../common/stdin-owners.js';
 import { attachInSandbox } from './e2b.attach.js';
 import { E2bControl } from './e2b.control.js';
 import { execInSandbox } from './e2b.exec.js';
-import { E2bFiles } from './e2b.files.js';
+import { E2bFiles, gatherFile } from './e2b.files.js';
 import { hostOf, type E2bMachine } from './e2b.machine.js';
 import { E2bMachines } from './e2b.machines.js';
 import { E2bNames } from './e2b.names.js';
@@ -151,7 +151,10 @@ export class E2bAdapter extends SandboxAdapter {
   }
 
   protected override doWriteFile(handle: SandboxHandle, request: WriteFileRequest): Promise<void> {
-    return this.#inside(handle, request, (machine, deadline) => this.#files.write(machine, request, deadline));
+    return this.#within(request, async (deadline) => {
+      const file = await gatherFile(request, deadline);
+      await this.#machines.within(handle, deadline, (machine) => this.#files.write(machine, file, deadline));
+    });
   }
 
   protected override doReadFile(handle: SandboxHandle, path: string, options: CallOptions): Promise<Uint8Array> {

@@ -13,6 +13,8 @@ import { startScript } from './e2b.start-process.js';
 
 /** Below the home directory, where relative paths begin. */
 const UPLOADS = '.nestjs-sandbox/files';
+/** The longest that a Linux takes. */
+const MAX_PATH_BYTES = 4095;
 
 /**
  * Puts an upload in its place, with its mode, and says one word: `k` done, `i` a directory is there, `p` its parents
@@ -49,15 +51,31 @@ const REFUSALS: Readonly<Record<string, string>> = {
   w: 'it cannot be written',
 };
 
+/** A file that is to be written. */
+export interface GatheredFile {
+  readonly path: string;
+  readonly mode?: number;
+  readonly body: Uint8Array<ArrayBuffer>;
+}
+
+/**
+ * A file with all of its content, which is read once, however often it is sent.
+ *
+ * @throws {SandboxError} `invalid`
+ */
+export async function gatherFile({ path, mode, content }: WriteFileRequest, deadline: Deadline): Promise<GatheredFile> {
+  if (path.endsWith('/')) throw invalidArgument('path: names a directory');
+  if (Buffer.byteLength(path) > MAX_PATH_BYTES) throw invalidArgument(`path: has more than ${MAX_PATH_BYTES} bytes`);
+  return { path, ...(mode !== undefined && { mode }), body: await gatherContent(content, deadline) };
+}
+
 /** Files of a sandbox. A relative path, and `~`, begin at the home directory of the user. */
 export class E2bFiles {
   /**
    * Atomic: what is uploaded is renamed into its place inside the sandbox. Done again, from the upload on, while that
    * may help.
    */
-  async write(machine: E2bMachine, { path, mode, content }: WriteFileRequest, deadline: Deadline): Promise<void> {
-    if (path.endsWith('/')) throw invalidArgument('path: names a directory');
-    const body = await gatherContent(content, deadline);
+  async write(machine: E2bMachine, { path, mode, body }: GatheredFile, deadline: Deadline): Promise<void> {
     const refusal = await machine.control.retry(deadline, async () => {
       const nonce = newNonce();
       await upload(machine, `${UPLOADS}/${nonce}`, body, deadline);

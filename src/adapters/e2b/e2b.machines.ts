@@ -61,7 +61,9 @@ export class E2bMachines {
     { instanceId }: SandboxHandle,
     deadline: Deadline,
   ): Promise<SandboxResource | undefined> {
-    if (seen.state !== 'suspended') return instanceId === undefined ? this.#control.find(seen.id, deadline) : seen;
+    const whole = instanceId === undefined ? await this.#control.find(seen.id, deadline) : seen;
+    // One that is paused does not tell its domain.
+    if (whole?.state !== 'suspended') return whole;
     const running = await this.#control.connect(seen.id, deadline);
     this.#residents.unpark(seen.id);
     return running;
