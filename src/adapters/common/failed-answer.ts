@@ -1,10 +1,12 @@
-import { SandboxError, type SandboxErrorCode, type SandboxErrorInit } from '#libs/contract';
+import { SandboxError, type SandboxEffect, type SandboxErrorCode, type SandboxErrorInit } from '#libs/contract';
 import { asObject, parseJson, type JsonObject } from './json.js';
 
 /** What of an answer says what went wrong. */
 export interface FailedAnswer {
   readonly status: number;
   readonly headers: Headers;
+  /** What earlier attempts at the same request may have done. @default 'none' */
+  readonly earlier?: SandboxEffect;
   text(): string;
 }
 
@@ -38,6 +40,16 @@ export function faultOf(status: number, own: Readonly<Record<number, Fault>>): F
 
 /** Of an answer that makes no sense. */
 export const NOT_UNDERSTOOD: Fault = ['provider', { detail: 'malformed_reply', effect: 'unknown' }];
+
+/** `error`, which the answer means: what refuses the last attempt says nothing of an earlier one that may have acted. */
+export function afterEarlier(error: SandboxError, { earlier = 'none' }: Pick<FailedAnswer, 'earlier'>): SandboxError {
+  return error.effect === 'none' && earlier !== 'none' ? error.with({ effect: earlier }) : error;
+}
+
+/** Of a look at what became of something that was asked for before: that may have been done, however the look fails. */
+export function mayHaveActed(error: unknown): never {
+  throw error instanceof SandboxError ? afterEarlier(error, { earlier: 'unknown' }) : error;
+}
 
 /** The body of an answer where that is a JSON object. */
 export function bodyOf(answer: Pick<FailedAnswer, 'text'>): JsonObject | undefined {

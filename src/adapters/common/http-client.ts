@@ -1,4 +1,4 @@
-import { ByteCollector, SandboxError } from '#libs/contract';
+import { ByteCollector, SandboxError, type SandboxEffect } from '#libs/contract';
 import type { Deadline } from './deadline.js';
 import { parseJson } from './json.js';
 import { transportError } from './transport-error.js';
@@ -34,7 +34,14 @@ export class HttpAnswer {
     readonly status: number,
     readonly headers: Headers,
     readonly body: Uint8Array,
+    /** What earlier attempts at the same request may have done. */
+    readonly earlier: SandboxEffect = 'none',
   ) {}
+
+  /** As the answer to the last of several attempts. */
+  after(earlier: SandboxEffect): HttpAnswer {
+    return new HttpAnswer(this.status, this.headers, this.body, earlier);
+  }
 
   get ok(): boolean {
     return this.status >= 200 && this.status < 300;

@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { SandboxError } from '#libs/contract';
+import { SandboxError, type SandboxEffect } from '#libs/contract';
 import { Deadline } from './deadline.js';
 import type { HttpAnswer, HttpRequest } from './http-client.js';
 import { ProviderClient } from './provider-client.js';
@@ -12,7 +12,7 @@ class Client extends ProviderClient {
   }
 
   protected override errorOf({ status }: HttpAnswer): SandboxError {
-    return new SandboxError('unavailable', { message: `answered ${status}` });
+    return new SandboxError(status === 429 ? 'rate_limited' : 'unavailable', { message: `answered ${status}` });
   }
 }
 
@@ -43,6 +43,9 @@ async function serve(...statuses: readonly number[]): Promise<{ readonly url: st
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen };
 }
 
+const lost = new SandboxError('unavailable', { effect: 'unknown' });
+const refused = new SandboxError('denied', { effect: 'none' });
+
 const request = (deadline: Deadline): HttpRequest => ({ method: 'GET', path: '/x', deadline });
 
 describe('requests of a provider', () => {
@@ -70,6 +73,35 @@ describe('requests of a provider', () => {
     const down = await serve(503);
     await expect(new Patient(down.url, 1).sendAgain(request(deadline))).rejects.toThrow('answered 503');
     expect(down.seen.length).toBe(4);
+  });
+
+  test('what attempts before may have done counts for a refusal of the last, but not of a read', async () => {
+    using deadline = new Deadline(20_000);
+    const earlier = async (method: HttpRequest['method'], ...statuses: readonly number[]): Promise<unknown> => {
+      const { url } = await serve(...statuses);
+      return (await new Client(url, 1).sendAgain({ ...request(deadline), method })).earlier;
+    };
+    expect(await earlier('PUT', 500, 404)).toBe('unknown');
+    expect(await earlier('PUT', 429, 404)).toBe('none');
+    expect(await earlier('PUT', 404)).toBe('none');
+    expect(await earlier('GET', 500, 404)).toBe('none');
+    expect(await earlier('GET', 200)).toBe('none');
+  });
+
+  test.each<[string, SandboxError, SandboxError, object]>([
+    ['refuses', lost, refused, { code: 'denied', effect: 'unknown' }],
+    ['refuses at once', refused, lost, { code: 'denied', effect: 'none' }],
+    ['did it', lost, new SandboxError('denied', { effect: 'done' }), { code: 'denied', effect: 'done' }],
+  ])('work that is tried again and in the end %s says what any attempt may have done', async (_, first, then, end) => {
+    using deadline = new Deadline(20_000);
+    const outcomes = [first, then];
+    const told: SandboxEffect[] = [];
+    const work = (earlier: SandboxEffect): Promise<never> => {
+      told.push(earlier);
+      return Promise.reject(outcomes.shift());
+    };
+    await expect(new Client('http://127.0.0.1:1', 1).retry(deadline, work)).rejects.toMatchObject(end);
+    expect(told).toEqual(first === lost ? ['none', 'unknown'] : ['none']);
   });
 
   test('a deadline that ends between two attempts is said as its own', async () => {
