@@ -9,9 +9,18 @@ export const MAX_LIST_BYTES = 64 * 1024 * 1024;
 /** All of a file's content, before anything is sent. */
 export async function gatherContent(content: ByteSource, deadline: Deadline): Promise<Uint8Array<ArrayBuffer>> {
   try {
-    const bytes = await deadline.race(collectBytes(content, MAX_FILE_BYTES), 'none');
+    const source = content instanceof Uint8Array ? content : asLongAs(deadline, content);
+    const bytes = await deadline.race(collectBytes(source, MAX_FILE_BYTES), 'none');
     return new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength);
   } catch (error) {
     throw error instanceof SandboxError ? error : invalidArgument('content: its source failed').with({ cause: error });
+  }
+}
+
+/** Lets go of a source that gives more when the time is up. */
+async function* asLongAs(deadline: Deadline, pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const piece of pieces) {
+    deadline.check();
+    yield piece;
   }
 }
