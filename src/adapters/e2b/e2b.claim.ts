@@ -15,8 +15,9 @@ export interface Claim {
   readonly nonce: string;
 }
 
-export function newClaim(): Claim {
-  return { createdMs: Date.now(), nonce: newNonce() };
+/** @param lost of which nobody knows whether it made anything: the new one comes before it, should it yet turn up */
+export function newClaim(lost?: Claim): Claim {
+  return { createdMs: lost === undefined ? Date.now() : lost.createdMs - 1, nonce: newNonce() };
 }
 
 /** Earlier ones first, the same on every machine. */
