@@ -137,9 +137,8 @@ export class E2bAdapter extends SandboxAdapter {
 
   protected override doSuspend(handle: SandboxHandle, options: CallOptions): Promise<void> {
     return this.#changing(options, async (deadline) => {
-      const { state } = await this.#names.get(handle, deadline);
-      if (state === 'suspended') return;
-      await this.#machines.within(handle, deadline, (machine) => suspendSandbox(machine, deadline));
+      const sandbox = await this.#names.get(handle, deadline);
+      await suspendSandbox(this.#control, this.#residents, sandbox, deadline);
     });
   }
 

@@ -1,22 +1,29 @@
 import { SandboxError } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
-import { unconfirmed } from '../common/failed-answer.js';
-import { sandboxPath } from './e2b.control.js';
-import { answerError } from './e2b.errors.js';
-import type { E2bMachine } from './e2b.machine.js';
+import { bodyOf, unconfirmed } from '../common/failed-answer.js';
+import { sandboxPath, type E2bControl } from './e2b.control.js';
+import { answerError, noSandbox } from './e2b.errors.js';
+import type { E2bResidents } from './e2b.residents.js';
+import type { SandboxResource } from './e2b.resource.js';
 
 /** A node that cannot pause now can a little later. */
 const ATTEMPTS = 6;
 
 /**
  * Pauses a sandbox, with its memory and its processes. Everything that is open in it is let go of before. Resolves once
- * it is paused; whatever a request said, in the end the service is asked.
+ * it is paused: the service shows it so while it still works on that and may fail, and only who asks for a pause waits
+ * for its end.
  */
-export async function suspendSandbox(machine: E2bMachine, deadline: Deadline): Promise<void> {
-  const { control, residents, id } = machine;
+export async function suspendSandbox(
+  control: E2bControl,
+  residents: E2bResidents,
+  sandbox: SandboxResource,
+  deadline: Deadline,
+): Promise<void> {
+  const { id } = sandbox;
   await residents.park(id);
   try {
-    await control.retry(deadline, () => pause(machine, deadline), ATTEMPTS);
+    await control.retry(deadline, () => pause(control, sandbox, deadline), ATTEMPTS);
   } catch (error) {
     residents.unpark(id);
     throw error;
@@ -24,25 +31,26 @@ export async function suspendSandbox(machine: E2bMachine, deadline: Deadline): P
   residents.parked(id);
 }
 
-async function pause(machine: E2bMachine, deadline: Deadline): Promise<void> {
-  const { control, id } = machine;
+async function pause(control: E2bControl, { id, name = '' }: SandboxResource, deadline: Deadline): Promise<void> {
   let failure: unknown;
+  let wasPaused = false;
   try {
     const answer = await control.send({ method: 'POST', path: sandboxPath(id, 'pause'), json: {}, deadline });
     if (answer.ok) return;
+    wasPaused = answer.status === 409 && bodyOf(answer)?.['code'] === 409;
     failure = answerError(answer);
   } catch (error) {
     failure = error;
   }
   if (!(failure instanceof SandboxError) || deadline.signal.aborted || failure.code === 'denied') throw failure;
-  const sandbox = await control.find(id, deadline).catch((error: unknown) => {
+  const found = await control.find(id, deadline).catch((error: unknown) => {
     throw unconfirmed('the pause', error);
   });
-  if (sandbox === undefined) {
-    const gone = machine.gone();
+  if (found === undefined) {
+    const gone = noSandbox(name);
     throw failure.effect === 'unknown' ? gone.with({ effect: 'unknown' }) : gone;
   }
-  // A sandbox that is being paused is shown so, too.
-  if (sandbox.state === 'suspended') return;
-  throw failure.code === 'unavailable' || failure.code === 'rate_limited' ? failure : unconfirmed('the pause', failure);
+  if (wasPaused && found.state === 'suspended') return;
+  const isPassing = failure.code === 'unavailable' || failure.code === 'rate_limited';
+  throw isPassing && found.state !== 'suspended' ? failure : unconfirmed('the pause', failure);
 }
