@@ -1,6 +1,6 @@
 import type { NetworkPolicy } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
-import { unconfirmed } from '../common/failed-answer.js';
+import { notProved, unconfirmed } from '../common/failed-answer.js';
 import { asObject } from '../common/json.js';
 import { sandboxPath } from './e2b.control.js';
 import { answerError } from './e2b.errors.js';
@@ -38,10 +38,12 @@ export async function applyPolicy(machine: E2bMachine, policy: NetworkPolicy, de
     },
     ATTEMPTS,
   );
-  const sandbox = await control.find(id, deadline);
+  const sandbox = await control.find(id, deadline).catch(notProved('the network policy'));
   if (sandbox === undefined) throw machine.gone();
   const inForce = asObject(asObject(sandbox.raw)?.['network']) ?? {};
-  if (!isSame(inForce['allowOut'], network['allowOut']) || !isSame(inForce['denyOut'], network['denyOut'])) {
+  const isSet = isSame(inForce['allowOut'], network['allowOut']) && isSame(inForce['denyOut'], network['denyOut']);
+  const isShut = network['allow_internet_access'] === true && asObject(sandbox.raw)?.['allowInternetAccess'] === false;
+  if (!isSet || isShut) {
     throw unconfirmed('the network policy');
   }
 }
