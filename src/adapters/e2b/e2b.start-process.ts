@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { SandboxError, type TerminalSize } from '#libs/contract';
 import { withinDeadline, type Deadline } from '../common/deadline.js';
 import { closedBeforeExit } from '../common/journal-errors.js';
@@ -8,6 +9,8 @@ import { nothingMissing, type E2bMachine } from './e2b.machine.js';
 import { liveProcesses } from './e2b.sessions.js';
 
 const REAP_MS = 5_000;
+/** When what has a nonce is looked for again: its start may still be on its way. */
+const REAP_AGAIN_MS = [500, 1_500] as const;
 
 /** A process of ours as lists show it: by our tag, and by what it runs. */
 export interface ProcessSpec {
@@ -118,6 +121,15 @@ export async function reap(machine: E2bMachine, ...nonces: readonly string[]): P
   await withinDeadline(REAP_MS, undefined, kill).catch(() => {});
 }
 
+/** As {@link reap}, of what perhaps has yet to start. */
+async function reapLate(machine: E2bMachine, nonce: string): Promise<void> {
+  await reap(machine, nonce);
+  for (const waitMs of REAP_AGAIN_MS) {
+    await delay(waitMs, undefined, { ref: false });
+    await reap(machine, nonce);
+  }
+}
+
 async function start(
   machine: E2bMachine,
   { kind, nonce, title }: ProcessSpec,
@@ -138,7 +150,7 @@ async function start(
     await process.open('process.Process/Start', message, deadline).catch(nothingMissing(machine, 'the start'));
   } catch (error) {
     process.close();
-    if (error instanceof SandboxError && error.effect === 'unknown') void reap(machine, nonce);
+    if (error instanceof SandboxError && error.effect === 'unknown') void reapLate(machine, nonce);
     throw error;
   }
   return process;
