@@ -285,10 +285,13 @@ describe('WebSockets', () => {
 
 describe('close', () => {
   test('is done twice, and nothing listens after it', async () => {
-    const port = Number(new URL(server.url).port);
+    const { url } = server;
     await Promise.all([server.close(), server.close()]);
+    expect(server.url).toBe(url);
     const refused = await new Promise((resolve) => {
-      connect(port, '127.0.0.1').on('error', (error: NodeJS.ErrnoException) => resolve(error.code));
+      connect(Number(new URL(url).port), '127.0.0.1').on('error', (error: NodeJS.ErrnoException) =>
+        resolve(error.code),
+      );
     });
     expect(refused).toBe('ECONNREFUSED');
   });

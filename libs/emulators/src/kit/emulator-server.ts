@@ -44,6 +44,7 @@ export class EmulatorServer {
   readonly #guards: ((call: Call, request: IncomingMessage) => void | Promise<void>)[] = [];
   readonly #serving = new Set<Promise<void>>();
   readonly #credentials: ReadonlySet<string>;
+  #url = '';
   #closed: Promise<void> | undefined;
 
   private constructor(private readonly options: EmulatorServerOptions) {
@@ -69,12 +70,13 @@ export class EmulatorServer {
       server.#http.once('error', reject);
       server.#http.listen(0, '127.0.0.1', resolve);
     });
+    server.#url = `http://127.0.0.1:${(server.#http.address() as AddressInfo).port}`;
     return server;
   }
 
-  /** `http://127.0.0.1:<port>` */
+  /** `http://127.0.0.1:<port>`, also when nobody listens there any more. */
   get url(): string {
-    return `http://127.0.0.1:${(this.#http.address() as AddressInfo).port}`;
+    return this.#url;
   }
 
   /** Aborted when `close` is called. */
