@@ -519,6 +519,29 @@ describe('files', () => {
     expect(getEventListeners(abort.signal, 'abort')).toEqual([]);
   });
 
+  test('of an aborted write are asked for no more, and let go of', async () => {
+    const { fake, handle } = await box();
+    const abort = new AbortController();
+    let asked = 0;
+    const released = new Promise<void>((resolve) => {
+      async function* more() {
+        try {
+          for (;;) {
+            asked += 1;
+            if (asked === 3) abort.abort();
+            yield 'more';
+          }
+        } finally {
+          resolve();
+        }
+      }
+      fake.writeFile(handle, 'a', more(), { signal: abort.signal }).catch(() => {});
+    });
+    await released;
+    expect(asked).toBe(3);
+    expect(fake.file('box', 'a')).toBeUndefined();
+  });
+
   test('whose sandbox goes while their content comes in are not written', async () => {
     const { fake, handle } = await box();
     async function* content() {

@@ -38,7 +38,7 @@ import { FakeMachine, type FakeMachineOptions } from './fake-machine.js';
 import type { FakeSandbox } from './fake-sandbox.js';
 import { Faults, type FaultOptions, type FaultyOperation } from './faults.js';
 import type { ScriptedSession } from './scripted-session.js';
-import { untilAborted } from './until-aborted.js';
+import { untilAborted, whileWanted } from './until-aborted.js';
 
 /** What a {@link FakeAdapter} can do unless it is made less capable. */
 export const FAKE_CAPABILITIES: ReadonlySet<SandboxCapability> = new Set(SANDBOX_CAPABILITIES);
@@ -218,7 +218,8 @@ export class FakeAdapter extends SandboxAdapter {
     const { path, content, mode, signal } = request;
     return this.#faults.run('writeFile', request, async () => {
       this.sandbox(handle);
-      const data = await untilAborted(signal, 'none', collectBytes(content, this.#machine.limits.fileBytes)).catch(
+      const pieces = content instanceof Uint8Array || !signal ? content : whileWanted(signal, content);
+      const data = await untilAborted(signal, 'none', collectBytes(pieces, this.#machine.limits.fileBytes)).catch(
         (error: unknown) => Promise.reject(error instanceof SandboxError ? error : sourceFailed(error)),
       );
       // It may have gone while its content came in.

@@ -20,3 +20,14 @@ export async function untilAborted<T>(
     signal.removeEventListener('abort', onAbort);
   }
 }
+
+/** The pieces of `content` until the signal fires: then no more is asked for, and the content is let go of. */
+export async function* whileWanted(
+  signal: AbortSignal,
+  content: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  for await (const piece of content) {
+    if (signal.aborted) return;
+    yield piece;
+  }
+}
