@@ -4,6 +4,9 @@ import { PATTERN_LINE } from './vocabulary.js';
 /** Each byte value once, in order. */
 export const ALL_BYTES: Uint8Array = Uint8Array.from({ length: 256 }, (_, value) => value);
 
+/** A byte order mark and ends of lines: what decoding takes away or makes another. */
+export const BEGINS_LIKE_TEXT: Uint8Array = Buffer.from('\uFEFFone\r\ntwo\r\n\n');
+
 const PATTERN = Buffer.from(PATTERN_LINE.repeat(16 * 1024));
 
 /** Bytes without a pattern, the same for the same seed. */

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { shellWords } from './shell-words.js';
-import { PATTERN_LINE, puppetLine, type Words } from './vocabulary.js';
+import { PATTERN_LINE, puppetLine, type Vocabulary, type Words } from './vocabulary.js';
 
 const SHELLS = { dash: 'dash', bash: 'bash', busybox: 'busybox' };
 const installed = Object.values(SHELLS).filter((name) => spawnSync(name, ['true']).error === undefined);
@@ -92,6 +92,7 @@ describe.each(installed)('with %s as sh, a word', (shell) => {
     expect(run(shellWords.link('-file', 'link')).status).toBe(0);
     expect(run(shellWords.showFile('link'))).toEqual(printed('content'));
     expect(run(shellWords.makeDirectory('d')).status).toBe(0);
+    expect(run(shellWords.makeDirectory('d')).status).not.toBe(0);
     expect(run(shellWords.touch('d/empty')).status).toBe(0);
     expect(run(shellWords.showFile('d/empty'))).toEqual(printed(''));
     expect(run(shellWords.showFile('none')).status).not.toBe(0);
@@ -105,6 +106,18 @@ describe.each(installed)('with %s as sh, a word', (shell) => {
     expect(ready.toString()).toBe('ready\n');
     process.kill(-(child.pid as number), 'SIGKILL');
     await once(child, 'close');
+  });
+
+  test('tidies up at TERM, and ends with 0', async () => {
+    const { cmd, args } = (shellWords as Required<Vocabulary>).tidyUp({ begun: 'begun', mark: 'tidied' });
+    const child = spawn(cmd, args, { ...options(), detached: true, stdio: ['ignore', 'pipe', 'ignore'] });
+    const [ready] = (await once(child.stdout, 'data')) as [Buffer];
+    expect(ready.toString()).toBe('ready\n');
+    expect(run(shellWords.exists('begun')).status).toBe(0);
+    expect(run(shellWords.exists('tidied')).status).toBe(1);
+    process.kill(-(child.pid as number), 'SIGTERM');
+    expect(await once(child, 'exit')).toEqual([0, null]);
+    expect(run(shellWords.exists('tidied')).status).toBe(0);
   });
 
   test('leaves an errand in the background, or stays with it', async () => {

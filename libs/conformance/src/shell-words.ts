@@ -37,6 +37,8 @@ export const shellWords: Vocabulary = Object.freeze({
   family: ({ trigger, mark, deaf = false }) =>
     sh(`${deaf ? 'trap "" TERM; ' : ''}${ERRAND} & echo ready; wait; exec sleep 86400`, trigger, mark),
   background: ({ trigger, mark }) => sh(`echo ready; ${CHATTY_ERRAND} &`, trigger, mark),
+  tidyUp: ({ begun, mark }) =>
+    sh('trap \': > "$2"; exit 0\' TERM; : > "$1"; echo ready; while :; do sleep 0.05; done', begun, mark),
   showTerminalSize: () => sh('stty -echo; stty size; while IFS= read -r line; do stty size; done'),
 } satisfies Vocabulary);
 

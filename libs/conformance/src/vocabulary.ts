@@ -72,7 +72,7 @@ export interface Vocabulary {
   link(target: string, path: string): Words;
   /** Makes an empty file. */
   touch(path: string): Words;
-  /** Makes a directory. */
+  /** Makes a directory. Ends with another code than 0 if there is something at `path`. */
   makeDirectory(path: string): Words;
   /** Ends with 0 after so many milliseconds. */
   pause(ms: number): Words;
@@ -88,10 +88,12 @@ export interface Vocabulary {
    * it reads, without echoing it. Ends at EOF.
    */
   showTerminalSize?(): Words;
+  /** Makes a file at `begun`, writes `ready` and a line feed, and stays; at TERM it makes `mark` and ends with 0. */
+  tidyUp?(files: { readonly begun: string; readonly mark: string }): Words;
 }
 
 /** Words that a subject may do without. */
-export type OptionalWord = 'showTerminalSize';
+export type OptionalWord = 'showTerminalSize' | 'tidyUp';
 
 /** One line for the puppet, with its line feed. */
 export function puppetLine(

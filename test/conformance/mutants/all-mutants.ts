@@ -1,14 +1,20 @@
+import { atTermMutants } from './at-term.js';
 import { boundaryMutants } from './boundaries.js';
 import { capabilityMutants } from './capabilities.js';
+import { contentMutants } from './content.js';
+import { endTellingMutants } from './ends-told.js';
 import { execMutants } from './exec.js';
 import { callFaultMutants } from './faults.js';
+import { fileTellingMutants } from './files-told.js';
 import { fileMutants } from './files.js';
 import { identityMutants } from './identity.js';
 import { incarnationMutants } from './incarnations.js';
+import { lettingGoMutants } from './letting-go.js';
 import { lifecycleMutants } from './lifecycle.js';
 import { limitMutants } from './limits.js';
 import { memoryMutants } from './memories.js';
 import type { Mutant } from './mutant.js';
+import { nameMutants } from './names.js';
 import { outputMutants } from './output.js';
 import { ownershipMutants } from './ownership.js';
 import { processMutants } from './processes.js';
@@ -18,8 +24,9 @@ import { remnantMutants } from './remnants.js';
 import { replayMutants } from './replay.js';
 import { sessionMutants } from './sessions.js';
 import { stdinMutants } from './stdin.js';
-import { terminationMutants } from './terminate.js';
+import { suspendedMutants } from './suspended.js';
 import { terminalMutants } from './terminals.js';
+import { terminationMutants } from './terminate.js';
 import { wireMutants } from './wire.js';
 
 /** Every mutant of the suite. */
@@ -48,4 +55,11 @@ export const ALL_MUTANTS: readonly Mutant[] = [
   ...boundaryMutants,
   ...ownershipMutants,
   ...remnantMutants,
+  ...suspendedMutants,
+  ...nameMutants,
+  ...lettingGoMutants,
+  ...fileTellingMutants,
+  ...endTellingMutants,
+  ...contentMutants,
+  ...atTermMutants,
 ];

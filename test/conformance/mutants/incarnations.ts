@@ -1,6 +1,6 @@
 import { sandboxHandle, type CallOptions, type SandboxHandle } from '#libs/contract';
 import { TargetFake } from '../targets/fake.js';
-import { fake } from './making.js';
+import { fake, withCalls, withCommands } from './making.js';
 import type { Mutant } from './mutant.js';
 
 const nameOnly = ({ provider, name }: SandboxHandle): SandboxHandle => sandboxHandle(provider, name);
@@ -75,7 +75,31 @@ export const incarnationMutants: readonly Mutant[] = [
     caughtBy: ['NEW-006'],
     make: () => fake(CountsIncarnations),
   },
+  {
+    name: 'acts by name',
+    defect: 'What acts in a sandbox does not look at the incarnation.',
+    caughtBy: ['HAN-013'],
+    make: () => fake(byName('exec', 'spawn', 'writeFile', 'suspend', 'applyNetworkPolicy', 'createCheckpoint')),
+  },
+  {
+    name: 'reads by name',
+    defect: 'What reads in a sandbox does not look at the incarnation.',
+    caughtBy: ['HAN-013'],
+    make: () => fake(byName('readFile', 'listFiles', 'statFile', 'listSessions', 'attach', 'publicUrl')),
+  },
+  {
+    name: 'commands of no incarnation',
+    defect: 'The handle of a command does not name the incarnation.',
+    caughtBy: ['HAN-014'],
+    make: () => fake(withCommands(({ handle }) => ({ handle: nameOnly(handle) }))),
+  },
 ];
+
+function byName(...operations: readonly string[]): ReturnType<typeof withCalls> {
+  return withCalls(({ operation, args: [handle, ...rest], run }) =>
+    operations.includes(operation) ? run([nameOnly(handle as SandboxHandle), ...rest]) : run(),
+  );
+}
 
 class CountsIncarnations extends TargetFake {
   readonly #ids = new Map<string, string>();

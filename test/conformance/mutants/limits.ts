@@ -305,6 +305,39 @@ export const limitMutants: readonly Mutant[] = [
         },
       ),
   },
+  {
+    name: 'characters for bytes',
+    defect: 'The limit of output is held in characters.',
+    caughtBy: ['LIM-022'],
+    make: () =>
+      fake(
+        class extends TargetFake {
+          protected override async doExec(handle: SandboxHandle, request: ExecRequest): Promise<ExecResult> {
+            const result = await super.doExec(handle, { ...request, maxOutputBytes: Infinity });
+            if (result.text().length <= request.maxOutputBytes) return result;
+            throw beyondLimit();
+          }
+        },
+      ),
+  },
+  {
+    name: 'goes on behind its limit',
+    defect: 'At its limit of output a command is let go of, and nothing is claimed.',
+    caughtBy: ['LIM-023'],
+    make: () =>
+      fake(
+        class extends TargetFake {
+          protected override async doExec(handle: SandboxHandle, request: ExecRequest): Promise<ExecResult> {
+            const { cmd, args, env, maxOutputBytes } = request;
+            const command = await super.doSpawn(handle, { cmd, args, env, stdin: false, detachable: true });
+            const exit = await command.forEach(({ offset, data }) => {
+              if (offset + data.byteLength > maxOutputBytes) throw beyondLimit().with({ effect: 'unknown' });
+            });
+            return execResult({ ...exit, output: Buffer.of() });
+          }
+        },
+      ),
+  },
 ];
 
 function beyondLimit(): SandboxError {

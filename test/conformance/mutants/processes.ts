@@ -192,6 +192,20 @@ export const processMutants: readonly Mutant[] = [
         }),
       ),
   },
+  {
+    name: 'stays where it was',
+    defect: 'A command without a directory begins where the one before ran.',
+    caughtBy: ['PRO-021'],
+    make: () => {
+      let last: string | undefined;
+      return fake(
+        withProcesses(({ dir }) => {
+          last = dir ?? last;
+          return { dir: last };
+        }),
+      );
+    },
+  },
 ];
 
 function withStdin(change: (source: ByteSource) => AsyncIterable<Uint8Array>): ReturnType<typeof withExecRequests> {

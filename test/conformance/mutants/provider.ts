@@ -3,6 +3,8 @@ import { TargetFake, type FakeKind } from '../targets/fake.js';
 import { fake, withCalls } from './making.js';
 import type { Mutant } from './mutant.js';
 
+type Sandbox = ReturnType<TargetFake['sandbox']>;
+
 export const policyMutants: readonly Mutant[] = [
   {
     name: 'empty is no policy',
@@ -144,6 +146,31 @@ export const checkpointMutants: readonly Mutant[] = [
             await super.doRestoreCheckpoint(handle, id, options);
             const then = new Set(files.list('.').map(({ name }) => name));
             for (const [name, data] of kept) if (!then.has(name)) files.write(name, data, undefined);
+          }
+        },
+      ),
+  },
+  {
+    name: 'checkpoints of everybody',
+    defect: 'A checkpoint is restored in whichever sandbox it is asked for.',
+    caughtBy: ['CHK-007'],
+    make: () =>
+      fake(
+        class extends TargetFake {
+          readonly #files = new Map<string, ReturnType<Sandbox['files']['snapshot']>>();
+          protected override async doCreateCheckpoint(handle: SandboxHandle): Promise<Checkpoint> {
+            const checkpoint = await super.doCreateCheckpoint(handle);
+            this.#files.set(checkpoint.id, this.sandbox(handle).files.snapshot());
+            return checkpoint;
+          }
+          protected override async doRestoreCheckpoint(
+            handle: SandboxHandle,
+            id: string,
+            options: CallOptions,
+          ): Promise<void> {
+            const files = this.#files.get(id);
+            if (files === undefined) return super.doRestoreCheckpoint(handle, id, options);
+            this.sandbox(handle).files.restore(files);
           }
         },
       ),

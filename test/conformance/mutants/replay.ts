@@ -1,4 +1,10 @@
-import { SandboxError, type AttachRequest, type SandboxCommand, type SandboxHandle } from '#libs/contract';
+import {
+  SandboxError,
+  type AttachRequest,
+  type CommandChannel,
+  type SandboxCommand,
+  type SandboxHandle,
+} from '#libs/contract';
 import type { SessionSink } from '#libs/protocol';
 import { TargetFake } from '../targets/fake.js';
 import { altered, fake, withAttach, withCalls } from './making.js';
@@ -157,6 +163,58 @@ export const replayMutants: readonly Mutant[] = [
         }),
       ),
   },
+  {
+    name: 'the end is beyond the end',
+    defect: 'An attach at the end of what a running session has written is refused.',
+    caughtBy: [],
+    caughtByRefusal: ['ATT-029'],
+    make: () =>
+      fake(
+        class extends TargetFake {
+          protected override async doAttach(handle: SandboxHandle, request: AttachRequest): Promise<SandboxCommand> {
+            const { end, output } = this.sandbox(handle).session(request.sessionId);
+            const { from } = request;
+            if (from !== 'now' && end === undefined && from.stdout > 0 && from.stdout === output.journal.offsets.stdout)
+              throw new SandboxError('invalid', { detail: 'offset_beyond_end' });
+            return super.doAttach(handle, request);
+          }
+        },
+      ),
+  },
+  {
+    name: 'now for stdout alone',
+    defect: 'An attach from `now` to a running session replays its stderr.',
+    caughtBy: ['ATT-025'],
+    make: () =>
+      fake(
+        class extends TargetFake {
+          protected override doAttach(handle: SandboxHandle, request: AttachRequest): Promise<SandboxCommand> {
+            const { end, output, tty } = this.sandbox(handle).session(request.sessionId);
+            if (request.from !== 'now' || end !== undefined || tty) return super.doAttach(handle, request);
+            return super.doAttach(handle, { ...request, from: { ...output.journal.offsets, stderr: 0 } });
+          }
+        },
+      ),
+  },
+  {
+    name: 'counts no replay',
+    defect: 'outputBytes of an attached command does not count what was replayed.',
+    caughtBy: ['ATT-009'],
+    make: () =>
+      fake(
+        class extends TargetFake {
+          protected override async doAttach(handle: SandboxHandle, request: AttachRequest): Promise<SandboxCommand> {
+            return altered(await super.doAttach(handle, request), () => ({ outputBytes: 0 }));
+          }
+        },
+      ),
+  },
+  {
+    name: 'replays at once',
+    defect: 'What a replay delivers counts as taken when it comes.',
+    caughtBy: ['ATT-013'],
+    make: () => fake(ReplayTaken),
+  },
 ];
 
 /** Of what an attach delivers the first byte is cut off. */
@@ -180,5 +238,41 @@ class FirstByteLost extends TargetFake {
       },
       error: (error) => sink.error(error),
     });
+  }
+}
+
+/** Takes what an attach delivers at once, in the place of its reader. */
+class ReplayTaken extends TargetFake {
+  #isJoining = false;
+  #way: { early: number; taken?: (bytes: number) => void } = { early: 0 };
+
+  protected override doAttach(handle: SandboxHandle, request: AttachRequest): Promise<SandboxCommand> {
+    this.#isJoining = true;
+    const joining = super.doAttach(handle, request);
+    this.#isJoining = false;
+    return joining;
+  }
+
+  protected override sink(sink: SessionSink): SessionSink {
+    if (!this.#isJoining) return super.sink(sink);
+    const way: { early: number; taken?: (bytes: number) => void } = { early: 0 };
+    this.#way = way;
+    return super.sink({
+      frame(item) {
+        sink.frame(item);
+        if (item.type === 'exit') return;
+        if (way.taken === undefined) way.early += item.data.byteLength;
+        else way.taken(item.data.byteLength);
+      },
+      error: (error) => sink.error(error),
+    });
+  }
+
+  protected override channel(channel: CommandChannel): CommandChannel {
+    if (!this.#isJoining) return super.channel(channel);
+    const way = this.#way;
+    way.taken = channel.taken.bind(channel);
+    way.taken(way.early);
+    return super.channel(Object.assign(channel, { taken: () => {} }));
   }
 }

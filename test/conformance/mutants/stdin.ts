@@ -217,6 +217,41 @@ export const stdinMutants: readonly Mutant[] = [
     caughtBy: ['STD-019'],
     make: () => fake(withWrites(swallowing((error) => error.code === 'write_failed'))),
   },
+  {
+    name: 'an aborted write is the last',
+    defect: 'Behind a write that was aborted while it waited nothing is written any more.',
+    caughtBy: [],
+    caughtByHanging: ['STD-021'],
+    make: () =>
+      fake(
+        withCommands((command) => {
+          let isStuck = false;
+          return {
+            async writeStdin(data: Bytes, options?: CallOptions): Promise<void> {
+              if (isStuck) return never();
+              await command.writeStdin(data, options).catch((error: SandboxError) => {
+                isStuck = error.code === 'aborted' && error.effect === 'unknown';
+                throw error;
+              });
+            },
+          };
+        }),
+      ),
+  },
+  {
+    name: 'the last of a Writable lost',
+    defect: 'What is given with the end of the Writable is not written.',
+    caughtBy: ['STD-022'],
+    make: () =>
+      fake(
+        withCommands((command) => {
+          const { stdin } = command;
+          if (stdin === undefined) return {};
+          const end = stdin.end.bind(stdin) as () => Writable;
+          return { stdin: Object.assign(stdin, { end: () => end() }) };
+        }),
+      ),
+  },
 ];
 
 type Write = (command: SandboxCommand, data: Bytes, options?: CallOptions) => Promise<void>;

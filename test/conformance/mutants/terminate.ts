@@ -1,10 +1,12 @@
 import {
   SandboxError,
+  type AttachRequest,
   type SandboxCommand,
   type SandboxHandle,
   type SpawnRequest,
   type TerminateRequest,
 } from '#libs/contract';
+import type { SessionSink } from '#libs/protocol';
 import { TargetFake, type FakeKind } from '../targets/fake.js';
 import { altered, fake } from './making.js';
 import type { Mutant } from './mutant.js';
@@ -118,8 +120,52 @@ export const terminationMutants: readonly Mutant[] = [
   {
     name: 'success of a lost answer',
     defect: 'A termination that cannot be confirmed has succeeded.',
-    caughtBy: ['TER-017', 'TER-018'],
+    caughtBy: ['TER-018'],
     make: () => fake(withTermination((_, request, terminate) => terminate(request).catch(() => {}))),
+  },
+  {
+    name: 'forgets what it terminated',
+    defect: 'A session that was terminated cannot be joined any more.',
+    caughtBy: [],
+    caughtByRefusal: ['TER-020'],
+    make: () =>
+      fake(
+        class extends TargetFake {
+          readonly #gone = new Set<string>();
+          protected override async doTerminateSession(handle: SandboxHandle, request: TerminateRequest): Promise<void> {
+            await super.doTerminateSession(handle, request);
+            this.#gone.add(request.sessionId);
+          }
+          protected override async doAttach(handle: SandboxHandle, request: AttachRequest): Promise<SandboxCommand> {
+            if (this.#gone.has(request.sessionId)) throw new SandboxError('not_found');
+            return super.doAttach(handle, request);
+          }
+        },
+      ),
+  },
+  {
+    name: 'terminated is well ended',
+    defect: 'Who joins a session that was terminated is told that it ended with 0.',
+    caughtBy: ['TER-020'],
+    make: () =>
+      fake(
+        class extends TargetFake {
+          #isJoining = false;
+          protected override sink(sink: SessionSink): SessionSink {
+            const isJoining = this.#isJoining;
+            return super.sink({
+              frame: (item) => sink.frame(item.type === 'exit' && isJoining ? { type: 'exit', exitCode: 0 } : item),
+              error: (error) => sink.error(error),
+            });
+          }
+          protected override doAttach(handle: SandboxHandle, request: AttachRequest): Promise<SandboxCommand> {
+            this.#isJoining = true;
+            const joining = super.doAttach(handle, request);
+            this.#isJoining = false;
+            return joining;
+          }
+        },
+      ),
   },
 ];
 

@@ -33,6 +33,7 @@ export const fakeWords: Vocabulary = Object.freeze({
   pause: (ms) => word('pause', String(ms)),
   family: ({ trigger, mark, deaf = false }) => word('family', trigger, mark, String(deaf)),
   background: ({ trigger, mark }) => word('background', trigger, mark),
+  tidyUp: ({ begun, mark }) => word('tidyUp', begun, mark),
   showTerminalSize: () => word('showTerminalSize'),
 } satisfies Vocabulary);
 
@@ -113,7 +114,9 @@ export const fakePrograms: Readonly<Record<string, FakeProgram>> = {
     return 0;
   },
   makeDirectory({ args, files }) {
-    files.makeDirectory(args[0] as string);
+    const path = args[0] as string;
+    if (isThere(files, path)) return 1;
+    files.makeDirectory(path);
     return 0;
   },
   async pause({ args, sleep }) {
@@ -131,6 +134,15 @@ export const fakePrograms: Readonly<Record<string, FakeProgram>> = {
     process.daemonize(0);
     await runErrand(process);
     return 0;
+  },
+  tidyUp(process) {
+    const { args, files, exit } = process;
+    process.onSignal('SIGTERM', () => {
+      files.write(args[1] as string, '');
+      exit(0);
+    });
+    files.write(args[0] as string, '');
+    return stay(process);
   },
   async showTerminalSize(process) {
     const show = (): Promise<void> => process.write('stdout', `${process.size?.rows} ${process.size?.cols}\n`);

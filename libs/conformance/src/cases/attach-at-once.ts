@@ -1,7 +1,16 @@
 import type { ConformanceCase } from '../conformance-case.js';
 import { expectBytes, expectEqual } from '../expect.js';
 import type { Reading } from '../reading.js';
-import { countOutput, expectOutput, leave, say, startPuppet, startSession } from '../session.js';
+import {
+  attachAndRead,
+  countOutput,
+  expectExit,
+  expectOutput,
+  leave,
+  say,
+  startPuppet,
+  startSession,
+} from '../session.js';
 
 /** A promise that is awaited when others have settled, or never if one of them fails. */
 function later<T>(promise: Promise<T>): Promise<T> {
@@ -34,7 +43,7 @@ export const attachAtOnceCases: readonly ConformanceCase[] = [
           }
         },
       });
-      expectEqual('exit for the first', await reading.exit(), { exitCode: 0 });
+      await expectExit(reading, 0);
       expectOutput('the first reader', reading, expected);
       expectEqual('attaches', joining.length, 20);
       for (const [n, joined] of (await Promise.all(joining)).entries()) {
@@ -69,8 +78,7 @@ export const attachAtOnceCases: readonly ConformanceCase[] = [
         await saying;
       }
       await leave(command, 1);
-      expectEqual('exit for the first', await reading.exit(), { exitCode: 1 });
-      expectBytes('the output for the first', reading.stdout, expected);
+      await expectExit(reading, 1, expected);
       for (const { joined, stdout } of await Promise.all(joining)) {
         expectEqual(`exit for the attach from ${stdout}`, await joined.exit(), { exitCode: 1 });
         expectBytes(`the output from ${stdout} on`, joined.stdout, expected.slice(stdout));
@@ -88,10 +96,9 @@ export const attachAtOnceCases: readonly ConformanceCase[] = [
       const handle = await t.sandbox();
       for (let round = 0; round < 25; round++) {
         const { reading, id } = await startSession(t, handle, t.words.print({ stdout: 'all of it', exitCode: 7 }));
-        const joined = t.read(await t.attach(handle, id));
+        const joined = await attachAndRead(t, handle, id);
         for (const one of [reading, joined]) {
-          expectEqual('exit', await one.exit(), { exitCode: 7 });
-          expectBytes('the output', one.stdout, 'all of it');
+          await expectExit(one, 7, 'all of it');
         }
       }
     },
@@ -109,11 +116,10 @@ export const attachAtOnceCases: readonly ConformanceCase[] = [
         await say(command, 'first ');
         const [, ...joined] = await Promise.all([
           say(command, 'last').then(() => leave(command, 3)),
-          ...Array.from({ length: 3 }, async () => t.read(await t.attach(handle, id))),
+          ...Array.from({ length: 3 }, () => attachAndRead(t, handle, id)),
         ]);
         for (const one of [reading, ...joined]) {
-          expectEqual('exit', await one.exit(), { exitCode: 3 });
-          expectBytes('the output', one.stdout, 'first last');
+          await expectExit(one, 3, 'first last');
         }
       }
     },
@@ -138,8 +144,7 @@ export const attachAtOnceCases: readonly ConformanceCase[] = [
       }
       const reading = t.read(owner);
       await leave(owner, 0);
-      expectEqual('exit', await reading.exit(), { exitCode: 0 });
-      expectBytes('the output', reading.stdout, expected);
+      await expectExit(reading, 0, expected);
     },
   },
   {
@@ -162,8 +167,7 @@ export const attachAtOnceCases: readonly ConformanceCase[] = [
         await Promise.all([say(command, text), visit(), visit()]);
       }
       await leave(command, 0);
-      expectEqual('exit', await reading.exit(), { exitCode: 0 });
-      expectBytes('the output', reading.stdout, expected);
+      await expectExit(reading, 0, expected);
     },
   },
 ];

@@ -2,7 +2,18 @@ import type { AttachOptions } from '#libs/contract';
 import type { CaseContext } from '../case-context.js';
 import type { ConformanceCase } from '../conformance-case.js';
 import { expectBytes, expectEqual, expectRejection } from '../expect.js';
-import { expectOutput, leave, say, startPuppet, startSession, type StartedSession } from '../session.js';
+import type { Reading } from '../reading.js';
+import {
+  attachAndRead,
+  expectExit,
+  expectOutput,
+  leave,
+  say,
+  startPuppet,
+  startSession,
+  type StartedSession,
+} from '../session.js';
+import { puppetLine } from '../vocabulary.js';
 
 const BEYOND_END = { code: 'invalid', detail: 'offset_beyond_end', effect: 'none' } as const;
 const INVALID = { code: 'invalid', detail: 'argument', effect: 'none' } as const;
@@ -35,8 +46,8 @@ export const attachOffsetCases: readonly ConformanceCase[] = [
         { stdout: 0, stderr: 1 },
       ]) {
         const from = t.tells.stderrApart ? wanted : { stdout: wanted.stdout };
-        const replay = t.read(await t.attach(command.handle, id, { from }), { from });
-        expectEqual('exit', await replay.exit(), { exitCode: 2 });
+        const replay = await attachAndRead(t, command.handle, id, { from });
+        await expectExit(replay, 2);
         expectOutput(`an attach from ${JSON.stringify(from)}`, replay, { stdout: STDOUT, stderr }, from);
       }
     },
@@ -51,7 +62,7 @@ export const attachOffsetCases: readonly ConformanceCase[] = [
       const { command, id, stderr } = await ended(t);
       const froms: readonly From[] = t.tells.stderrApart ? [{ stdout: 4 }, { stderr: 2 }, {}] : [{ stdout: 4 }, {}];
       for (const from of froms) {
-        const replay = t.read(await t.attach(command.handle, id, { from }), { from });
+        const replay = await attachAndRead(t, command.handle, id, { from });
         await replay.exit();
         expectOutput(`an attach from ${JSON.stringify(from)}`, replay, { stdout: STDOUT, stderr }, from);
       }
@@ -66,8 +77,8 @@ export const attachOffsetCases: readonly ConformanceCase[] = [
     async run(t) {
       const { command, reading, id } = await ended(t);
       const from = reading.offsets;
-      const replay = t.read(await t.attach(command.handle, id, { from }), { from });
-      expectEqual('exit', await replay.exit(), { exitCode: 2 });
+      const replay = await attachAndRead(t, command.handle, id, { from });
+      await expectExit(replay, 2);
       expectEqual('bytes', replay.bytes, 0);
     },
   },
@@ -113,14 +124,17 @@ export const attachOffsetCases: readonly ConformanceCase[] = [
     async run(t) {
       const handle = await t.sandbox();
       const { command, reading, id } = await startPuppet(t, handle);
+      const both = t.tells.stderrApart;
       await say(command, 'before ');
-      await reading.shows('before ');
-      const from = { stdout: 'before '.length };
-      const joined = t.read(await t.attach(handle, id, { from: 'now' }), { from });
+      if (both) await command.writeStdin(puppetLine({ err: 'wrong ' }));
+      await reading.until('all of it has come', () => reading.bytes === (both ? 13 : 7));
+      const joined = t.read(await t.attach(handle, id, { from: 'now' }), { from: reading.offsets });
       await say(command, 'and after');
+      if (both) await command.writeStdin(puppetLine({ err: 'and worse' }));
       await leave(command, 0);
       await joined.exit();
-      expectBytes('the output from then on', joined.stdout, 'and after');
+      expectBytes('stdout from then on', joined.stdout, 'and after');
+      expectBytes('stderr from then on', joined.stderr, both ? 'and worse' : '');
     },
   },
   {
@@ -131,8 +145,8 @@ export const attachOffsetCases: readonly ConformanceCase[] = [
     needs: ['attach'],
     async run(t) {
       const { command, id } = await ended(t);
-      const joined = t.read(await t.attach(command.handle, id, { from: 'now' }));
-      expectEqual('exit', await joined.exit(), { exitCode: 2 });
+      const joined = await attachAndRead(t, command.handle, id, { from: 'now' });
+      await expectExit(joined, 2);
       expectEqual('bytes', joined.bytes, 0);
     },
   },
@@ -143,15 +157,35 @@ export const attachOffsetCases: readonly ConformanceCase[] = [
     promise: 'errors',
     needs: ['attach'],
     async run(t) {
-      const { command, id } = await ended(t);
+      const handle = await t.sandbox();
       const before = t.subject.insight?.requestCount?.();
       const offsets = [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, '0', null, 1n];
       const malformed = [...offsets.flatMap((one) => [{ stdout: one }, { stderr: one }]), 'later', 0, null, []];
       for (const from of malformed) {
-        const call = t.adapter.attach(command.handle, id, { from: from as From });
+        const call = t.adapter.attach(handle, 'some-session', { from: from as From });
         await expectRejection('an attach', call, INVALID);
       }
       expectEqual('requests', t.subject.insight?.requestCount?.(), before);
+    },
+  },
+  {
+    id: 'ATT-029',
+    title: 'goes on from the end of what a running session has written',
+    level: 'MUST',
+    promise: 'replay',
+    needs: ['attach'],
+    async run(t) {
+      const handle = await t.sandbox();
+      const { command, reading, id } = await startPuppet(t, handle);
+      const joined = [await attachAndRead(t, handle, id, { from: reading.offsets })];
+      await say(command, 'before ');
+      await reading.shows('before ');
+      joined.push(await attachAndRead(t, handle, id, { from: reading.offsets }));
+      await say(command, 'and after');
+      await leave(command, 4);
+      await expectExit(reading, 4, 'before and after');
+      await expectExit(joined[0] as Reading, 4, 'before and after');
+      await expectExit(joined[1] as Reading, 4, 'and after');
     },
   },
 ];

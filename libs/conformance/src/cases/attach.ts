@@ -1,7 +1,7 @@
 import type { ConformanceCase } from '../conformance-case.js';
 import { expectBytes, expectEqual, expectRejection, expectThat } from '../expect.js';
 import { ALL_BYTES, expectPattern } from '../samples.js';
-import { expectOutput, leave, say, startPuppet, startSession } from '../session.js';
+import { attachAndRead, expectExit, expectOutput, leave, say, startPuppet, startSession } from '../session.js';
 
 const MiB = 1024 * 1024;
 const NOT_FOUND = { code: 'not_found', effect: 'none' } as const;
@@ -33,13 +33,12 @@ export const attachCases: readonly ConformanceCase[] = [
       const { command, reading, id } = await startPuppet(t, handle);
       await say(command, 'before ');
       await reading.shows('before ');
-      const replay = t.read(await t.attach(handle, id));
+      const replay = await attachAndRead(t, handle, id);
       await replay.shows('before ');
       await say(command, 'and after');
       await leave(command, 6);
       for (const one of [reading, replay]) {
-        expectEqual('exit', await one.exit(), { exitCode: 6 });
-        expectBytes('the output', one.stdout, 'before and after');
+        await expectExit(one, 6, 'before and after');
       }
     },
   },
@@ -55,8 +54,8 @@ export const attachCases: readonly ConformanceCase[] = [
       const { reading, id } = await startSession(t, handle, t.words.print({ stdout: ALL_BYTES, stderr, exitCode: 9 }));
       await reading.exit();
       for (let round = 0; round < 2; round++) {
-        const replay = t.read(await t.attach(handle, id));
-        expectEqual('exit', await replay.exit(), { exitCode: 9 });
+        const replay = await attachAndRead(t, handle, id);
+        await expectExit(replay, 9);
         expectOutput('a session that has ended', replay, { stdout: ALL_BYTES, stderr });
       }
     },
@@ -86,7 +85,7 @@ export const attachCases: readonly ConformanceCase[] = [
       const { reading, id } = await startSession(t, handle, t.words.dieOf('SIGKILL'));
       const exit = await reading.exit();
       expectEqual('exit code', exit.exitCode, 137);
-      expectEqual('the exit again', await t.read(await t.attach(handle, id)).exit(), exit);
+      expectEqual('the exit again', await (await attachAndRead(t, handle, id)).exit(), exit);
     },
   },
   {
@@ -162,7 +161,7 @@ export const attachCases: readonly ConformanceCase[] = [
       expectEqual('exit', exit, { exitCode: 0 });
       expectEqual('bytes', reading.bytes, bytes);
       release?.();
-      expectEqual('exit for the one that stood still', await still.exit(), { exitCode: 0 });
+      await expectExit(still, 0);
       expectEqual('bytes for the one that stood still', still.bytes, bytes);
     },
   },
@@ -179,8 +178,9 @@ export const attachCases: readonly ConformanceCase[] = [
       expectEqual('exit', await command.drain(), { exitCode: 0 });
       const joined = await t.attach(handle, t.sessionId(command));
       const replay = t.read(joined, { keep: false, onFrame: ({ data, offset }) => expectPattern(data, offset) });
-      expectEqual('exit again', await replay.exit(), { exitCode: 0 });
+      await expectExit(replay, 0);
       expectEqual('bytes', replay.bytes, bytes);
+      expectEqual('outputBytes', joined.outputBytes, bytes);
     },
   },
   {
@@ -213,7 +213,7 @@ export const attachCases: readonly ConformanceCase[] = [
       const { reading, id } = await startSession(t, handle, t.words.missing());
       const exit = await reading.exit();
       expectEqual('exit code', exit.exitCode, 127);
-      expectEqual('the exit again', await t.read(await t.attach(handle, id)).exit(), exit);
+      expectEqual('the exit again', await (await attachAndRead(t, handle, id)).exit(), exit);
     },
   },
 ];

@@ -1,5 +1,6 @@
 import type { ConformanceCase } from '../conformance-case.js';
-import { expectBytes, expectEqual } from '../expect.js';
+import { expectFile } from '../errands.js';
+import { expectEqual } from '../expect.js';
 import { expectPattern, noise } from '../samples.js';
 import { startSession } from '../session.js';
 
@@ -77,7 +78,7 @@ export const boundaryCases: readonly ConformanceCase[] = [
         }
       }
       await t.adapter.writeFile(handle, 'file', pieces());
-      expectBytes('the file', (await t.exec(handle, t.words.showFile('file'))).output, content);
+      await expectFile(t, handle, 'file', content);
     },
   },
   {

@@ -45,8 +45,12 @@ export const EVERY_OPERATION: readonly OperationCall[] = [
   { operation: 'hostPath', call: (a, h, o) => a.hostPath(h, '/file', o) },
 ];
 
+/** Whether the subject of the case can do it. */
+export function supports({ subject }: CaseContext, capability: SandboxCapability): boolean {
+  return (subject.capabilities ?? subject.adapter.capabilities).has(capability);
+}
+
 /** Those that the subject of the case can do. */
-export function supported(calls: readonly OperationCall[], { subject }: CaseContext): readonly OperationCall[] {
-  const capabilities = subject.capabilities ?? subject.adapter.capabilities;
-  return calls.filter(({ needs }) => needs === undefined || capabilities.has(needs));
+export function supported(calls: readonly OperationCall[], t: CaseContext): readonly OperationCall[] {
+  return calls.filter(({ needs }) => needs === undefined || supports(t, needs));
 }

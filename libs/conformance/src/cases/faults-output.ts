@@ -1,9 +1,11 @@
 import type { SandboxCommand } from '#libs/contract';
 import type { CaseContext } from '../case-context.js';
-import type { ConformanceCase } from '../conformance-case.js';
+import type { CaseNeed, ConformanceCase } from '../conformance-case.js';
+import { exists, expectUsable } from '../errands.js';
 import { expectBytes, expectEqual, expectError, expectRejection, expectThat } from '../expect.js';
 import type { Reading } from '../reading.js';
-import { expectOutput, startSession, type Output } from '../session.js';
+import { attachAndRead, expectExit, expectOutput, start, startSession, type Output } from '../session.js';
+import type { Heal } from '../subject.js';
 
 const OUTPUT_BYTES = 3_000;
 const CODE = 7;
@@ -57,15 +59,15 @@ function cutCase({ id, where, after }: Cut): ConformanceCase {
       const output = written(t);
       const bytes = after(output.stdout.byteLength + output.stderr.byteLength);
       const heal = await t.inject('cutAfter', bytes);
-      const command = await t.spawn(handle, t.words.print({ ...output, exitCode: CODE }));
-      const reading = t.read(command);
+      const { command, reading } = await start(t, handle, t.words.print({ ...output, exitCode: CODE }));
       if (await endedInError(reading, output)) {
         expectThat('bytes that came', reading.bytes <= bytes, `at most ${bytes}`, reading.bytes);
         await expectRejection('exit', command.exit, { code: 'unavailable' });
-        await expectRejection('a write', command.writeStdin('x'), { code: 'unavailable', effect: 'none' });
+        const code = ['unavailable', 'invalid'] as const;
+        await expectRejection('a write', command.writeStdin('x'), { code, effect: 'none' });
       }
       await heal();
-      expectEqual('exit code of the next exec', (await t.exec(handle, t.words.print({ exitCode: 3 }))).exitCode, 3);
+      await expectUsable(t, handle);
     },
   };
 }
@@ -85,8 +87,8 @@ function rejoinCase({ id, where, after }: Cut): ConformanceCase {
       await reading.ended;
       await heal();
       for (const from of [reading.offsets, { stdout: 0, stderr: 0 }]) {
-        const rest = t.read(await t.attach(handle, session, { from }), { from });
-        expectEqual('exit', await rest.exit(), { exitCode: CODE });
+        const rest = await attachAndRead(t, handle, session, { from });
+        await expectExit(rest, CODE);
         expectOutput('what was left', rest, output, from);
       }
     },
@@ -113,6 +115,38 @@ async function frameTypes(command: SandboxCommand, output: Output): Promise<stri
   for (const stream of ['stdout', 'stderr'] as const)
     expectBytes(stream, Buffer.concat(pieces[stream]), output[stream]);
   return types;
+}
+
+/** The command is one that ends with another code when it is run again. */
+function runsOnceCase(
+  id: string,
+  what: string,
+  fault: CaseNeed,
+  inject: (t: CaseContext) => Promise<Heal>,
+): ConformanceCase {
+  return {
+    id,
+    title: `runs a command once, and tells its exit or none, when its output ${what} before the exit`,
+    level: 'MUST',
+    promise: 'faults',
+    needs: [fault],
+    async run(t) {
+      const handle = await t.sandbox();
+      const heal = await inject(t);
+      const ended = await t.exec(handle, t.words.makeDirectory('once')).then(
+        (result) => result.exitCode,
+        (error: unknown) => expectError('exec', error, { code: 'unavailable', effect: ['unknown', 'done'] }).code,
+      );
+      await heal();
+      expectThat(
+        'the end of the exec',
+        ended === 'unavailable' || ended === 0,
+        'a failure, or the exit of one run',
+        ended,
+      );
+      if (ended === 0) expectEqual('whether it has run', await exists(t, handle, 'once'), true);
+    },
+  };
 }
 
 export const outputFaultCases: readonly ConformanceCase[] = [
@@ -150,8 +184,8 @@ export const outputFaultCases: readonly ConformanceCase[] = [
       const { reading, id } = await startSession(t, handle, t.words.print({ ...output, exitCode: CODE }));
       await reading.ended;
       await heal();
-      const again = t.read(await t.attach(handle, id));
-      expectEqual('exit', await again.exit(), { exitCode: CODE });
+      const again = await attachAndRead(t, handle, id);
+      await expectExit(again, CODE);
       expectOutput('the session', again, output);
     },
   },
@@ -168,7 +202,7 @@ export const outputFaultCases: readonly ConformanceCase[] = [
       const call = t.exec(handle, t.words.stay(), { timeoutMs: t.ms(2_000) });
       await expectRejection('exec', call, { code: 'unavailable', effect: ['unknown', 'done'] });
       await heal();
-      expectEqual('exit code of the next exec', (await t.exec(handle, t.words.print({ exitCode: 3 }))).exitCode, 3);
+      await expectUsable(t, handle);
     },
   },
   {
@@ -224,7 +258,7 @@ export const outputFaultCases: readonly ConformanceCase[] = [
       const frames = await frameTypes(command, output);
       await heal();
       // What was late has come before the answer to this.
-      expectEqual('exit code of the next exec', (await t.exec(handle, t.words.print({ exitCode: 3 }))).exitCode, 3);
+      await expectUsable(t, handle);
       expectEqual('the last of it', frames.slice(-2), ['exit', 'complete']);
       expectEqual('exit', await command.exit, { exitCode: CODE });
       expectEqual('bytes', command.outputBytes, output.stdout.byteLength + output.stderr.byteLength);
@@ -243,7 +277,9 @@ export const outputFaultCases: readonly ConformanceCase[] = [
       await heal();
       expectEqual('exit code', exitCode, CODE);
       expectBytes('output', output, 'whole');
-      expectEqual('exit code of the next exec', (await t.exec(handle, t.words.print({ exitCode: 3 }))).exitCode, 3);
+      await expectUsable(t, handle);
     },
   },
+  runsOnceCase('FLT-058', 'ends without one', 'fault:closeBeforeExit', (t) => t.inject('closeBeforeExit')),
+  runsOnceCase('FLT-059', 'breaks', 'fault:cutAfter', (t) => t.inject('cutAfter', 0)),
 ];

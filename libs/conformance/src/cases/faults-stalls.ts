@@ -1,7 +1,9 @@
 import type { ConformanceCase } from '../conformance-case.js';
-import { exists } from '../errands.js';
-import { expectBytes, expectEqual, expectError, expectRejection, expectThat } from '../expect.js';
-import { say, startPuppet } from '../session.js';
+import { exists, expectUsable } from '../errands.js';
+import { expectEqual, expectError, expectRejection, expectThat } from '../expect.js';
+import { expectExit, say, start, startPuppet } from '../session.js';
+
+import { EVERY_OPERATION, supported } from './every-operation.js';
 
 /** What an exec may take beyond its deadline until it has rejected, and a second for the way there and back. */
 const STOP_MS = 5_000 + 1_000;
@@ -27,7 +29,7 @@ export const stallCases: readonly ConformanceCase[] = [
       await t.within('the rejection', 300 + STOP_MS, rejection);
       await heal();
       for (const one of [other, handle]) {
-        expectEqual('exit code of an exec', (await t.exec(one, t.words.print({ exitCode: 3 }))).exitCode, 3);
+        await expectUsable(t, one);
       }
     },
   },
@@ -82,7 +84,7 @@ export const stallCases: readonly ConformanceCase[] = [
         await t.within(`the abort of ${what}`, 2_000 + STOP_MS, called);
       }
       await heal();
-      expectEqual('exit code of an exec', (await t.exec(handle, t.words.print({ exitCode: 3 }))).exitCode, 3);
+      await expectUsable(t, handle);
     },
   },
   {
@@ -93,8 +95,7 @@ export const stallCases: readonly ConformanceCase[] = [
     needs: ['fault:stall'],
     async run(t) {
       const handle = await t.sandbox();
-      const command = await t.spawn(handle, t.words.stay());
-      const reading = t.read(command);
+      const { command, reading } = await start(t, handle, t.words.stay());
       await reading.shows('ready\n');
       const heal = await t.inject('stall');
       const stopped = command.stop();
@@ -133,8 +134,7 @@ export const stallCases: readonly ConformanceCase[] = [
       await pending;
       expectEqual('ended meanwhile', ended, false);
       await heal();
-      expectEqual('exit', await reading.exit(), { exitCode: 0 });
-      expectBytes('the output', reading.stdout, 'before and after');
+      await expectExit(reading, 0, 'before and after');
     },
   },
   {
@@ -177,6 +177,37 @@ export const stallCases: readonly ConformanceCase[] = [
       await heal();
       await t.exec(handle, t.words.pause(200));
       for (const what of claims) expectEqual(`whether ${what} has been done`, await acts[what]?.isDone(), false);
+    },
+  },
+  {
+    id: 'FLT-060',
+    title: 'ends every other call as soon as it is aborted, though the other end answers nothing',
+    level: 'MUST',
+    promise: 'deadlines',
+    needs: ['fault:stall'],
+    timeoutMs: 60_000,
+    async run(t) {
+      const handle = await t.sandbox();
+      const absent = t.adapter.buildHandle(t.newName());
+      const heal = await t.inject('stall');
+      for (const { operation, call } of supported(EVERY_OPERATION, t)) {
+        const abort = new AbortController();
+        const reason = new Error('no more');
+        const target = ['create', 'createNew', 'destroy'].includes(operation) ? absent : handle;
+        const ending = call(t.adapter, target, { signal: abort.signal }).then(
+          () => undefined,
+          (error: unknown) => error,
+        );
+        setImmediate(() => abort.abort(reason));
+        const error = await t.within(`the abort of ${operation}`, 2_000 + STOP_MS, ending);
+        // What needs no answer has succeeded.
+        if (error === undefined) continue;
+        const { cause } = expectError(operation, error, { code: 'aborted', effect: ['none', 'unknown'] });
+        expectThat(`the cause of ${operation}`, cause === reason, 'the reason of the signal', cause);
+      }
+      await heal();
+      await t.adapter.resume(handle).catch((error: unknown) => expectError('resume', error, { code: 'not_supported' }));
+      await expectUsable(t, handle);
     },
   },
 ];

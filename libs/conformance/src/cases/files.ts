@@ -1,18 +1,14 @@
 import { types } from 'node:util';
-import type { CaseContext } from '../case-context.js';
 import type { ConformanceCase } from '../conformance-case.js';
+import { expectFile, expectNothingAt, homeOf, modeOf } from '../errands.js';
 import { expectBytes, expectEqual, expectRejection, expectThat } from '../expect.js';
-import { ALL_BYTES, noise } from '../samples.js';
+import { ALL_BYTES, BEGINS_LIKE_TEXT, noise } from '../samples.js';
 
 const INVALID = { code: 'invalid', detail: 'argument', effect: 'none' } as const;
 const NOT_FOUND = { code: 'not_found', effect: 'none' } as const;
 
 async function* pieces(...all: (string | Uint8Array)[]): AsyncGenerator<string | Uint8Array> {
   yield* all;
-}
-
-async function modeOf(t: CaseContext, handle: Parameters<CaseContext['exec']>[0], path: string): Promise<string> {
-  return (await t.exec(handle, t.words.showMode(path))).text().trim();
 }
 
 export const writeFileCases: readonly ConformanceCase[] = [
@@ -23,9 +19,9 @@ export const writeFileCases: readonly ConformanceCase[] = [
     promise: 'files',
     async run(t) {
       const handle = await t.sandbox();
-      for (const content of [ALL_BYTES, new Uint8Array(0), Buffer.from('\r\n\0\u00e9')]) {
+      for (const content of [ALL_BYTES, new Uint8Array(0), BEGINS_LIKE_TEXT]) {
         await t.adapter.writeFile(handle, 'file', content);
-        expectBytes('the file', (await t.exec(handle, t.words.showFile('file'))).output, content);
+        await expectFile(t, handle, 'file', content);
       }
     },
   },
@@ -37,7 +33,7 @@ export const writeFileCases: readonly ConformanceCase[] = [
     async run(t) {
       const handle = await t.sandbox();
       await t.adapter.writeFile(handle, 'file', 'naïve 漢字 🙂\n');
-      expectBytes('the file', (await t.exec(handle, t.words.showFile('file'))).output, 'naïve 漢字 🙂\n');
+      await expectFile(t, handle, 'file', 'naïve 漢字 🙂\n');
     },
   },
   {
@@ -48,7 +44,7 @@ export const writeFileCases: readonly ConformanceCase[] = [
     async run(t) {
       const handle = await t.sandbox();
       await t.adapter.writeFile(handle, 'a/b/c/file', 'deep');
-      expectBytes('the file', (await t.exec(handle, t.words.showFile('a/b/c/file'))).output, 'deep');
+      await expectFile(t, handle, 'a/b/c/file', 'deep');
     },
   },
   {
@@ -58,10 +54,10 @@ export const writeFileCases: readonly ConformanceCase[] = [
     promise: 'files',
     async run(t) {
       const handle = await t.sandbox();
-      for (const mode of [0o755, 0o600, 0o666, 0o777, 0o444]) {
+      for (const mode of [0o755, 0o600, 0o666, 0o777, 0o444, 0]) {
         const path = `file-${mode}`;
         await t.adapter.writeFile(handle, path, 'content', { mode });
-        expectEqual(`mode of ${path}`, await modeOf(t, handle, path), mode.toString(8));
+        expectEqual(`mode of ${path}`, await modeOf(t, handle, path), mode);
       }
     },
   },
@@ -73,12 +69,12 @@ export const writeFileCases: readonly ConformanceCase[] = [
     async run(t) {
       const handle = await t.sandbox();
       await t.adapter.writeFile(handle, 'new', 'content');
-      expectEqual('mode of a new file', await modeOf(t, handle, 'new'), '644');
+      expectEqual('mode of a new file', await modeOf(t, handle, 'new'), 0o644);
       await t.adapter.writeFile(handle, 'tool', 'one', { mode: 0o755 });
       await t.adapter.writeFile(handle, 'tool', 'two');
-      expectEqual('mode of a file that was there', await modeOf(t, handle, 'tool'), '755');
+      expectEqual('mode of a file that was there', await modeOf(t, handle, 'tool'), 0o755);
       await t.adapter.writeFile(handle, 'tool', 'three', { mode: 0o640 });
-      expectEqual('mode asked for of a file that was there', await modeOf(t, handle, 'tool'), '640');
+      expectEqual('mode asked for of a file that was there', await modeOf(t, handle, 'tool'), 0o640);
     },
   },
   {
@@ -90,7 +86,7 @@ export const writeFileCases: readonly ConformanceCase[] = [
       const handle = await t.sandbox();
       await t.adapter.writeFile(handle, 'file', 'something long');
       await t.adapter.writeFile(handle, 'file', 'short');
-      expectBytes('the file', (await t.exec(handle, t.words.showFile('file'))).output, 'short');
+      await expectFile(t, handle, 'file', 'short');
     },
   },
   {
@@ -102,7 +98,7 @@ export const writeFileCases: readonly ConformanceCase[] = [
       const handle = await t.sandbox();
       await t.adapter.writeFile(handle, 'file', pieces('one ', ALL_BYTES, '', ' two'));
       const expected = Buffer.concat([Buffer.from('one '), ALL_BYTES, Buffer.from(' two')]);
-      expectBytes('the file', (await t.exec(handle, t.words.showFile('file'))).output, expected);
+      await expectFile(t, handle, 'file', expected);
     },
   },
   {
@@ -121,7 +117,7 @@ export const writeFileCases: readonly ConformanceCase[] = [
         code: ['invalid', 'provider', 'write_failed', 'unavailable'],
       });
       if (t.adapter.traits.atomicWrites) {
-        expectBytes('the file', (await t.exec(handle, t.words.showFile('file'))).output, 'old');
+        await expectFile(t, handle, 'file', 'old');
       }
     },
   },
@@ -134,7 +130,7 @@ export const writeFileCases: readonly ConformanceCase[] = [
       const handle = await t.sandbox();
       const content = (mebibytes: number): Uint8Array => noise(mebibytes * 2 ** 20);
       await t.adapter.writeFile(handle, 'file', content(1));
-      expectBytes('the file', (await t.exec(handle, t.words.showFile('file'))).output, content(1));
+      await expectFile(t, handle, 'file', content(1));
       let isWritten = true;
       await t.adapter.writeFile(handle, 'file', content(9)).catch(async (error: unknown) => {
         isWritten = false;
@@ -160,7 +156,7 @@ export const writeFileCases: readonly ConformanceCase[] = [
       await expectRejection('writeFile', t.adapter.writeFile(handle, 'directory', 'content'), { code });
       const below = t.adapter.writeFile(handle, 'directory/file/more', 'content');
       await expectRejection('writeFile below a file', below, { code });
-      expectBytes('the file', (await t.exec(handle, t.words.showFile('directory/file'))).output, 'inside');
+      await expectFile(t, handle, 'directory/file', 'inside');
     },
   },
   {
@@ -174,7 +170,7 @@ export const writeFileCases: readonly ConformanceCase[] = [
         const call = t.adapter.writeFile(handle, 'file', 'content', { mode: mode as number });
         await expectRejection(`mode ${String(mode)}`, call, INVALID);
       }
-      expectEqual('exit code of looking for the file', (await t.exec(handle, t.words.exists('file'))).exitCode, 1);
+      await expectNothingAt(t, handle, 'file');
     },
   },
   {
@@ -184,9 +180,20 @@ export const writeFileCases: readonly ConformanceCase[] = [
     promise: 'files',
     async run(t) {
       const handle = await t.sandbox();
-      for (const path of ['with space', "quo'te", '-rf', '漢字', '*', '$HOME', 'a\\b', 'new\nline', '.hidden']) {
+      for (const path of [
+        'with space',
+        "quo'te",
+        '-rf',
+        '漢字',
+        '*',
+        '$HOME',
+        'a\\b',
+        'new\nline',
+        '.hidden',
+        ' at both ends ',
+      ]) {
         await t.adapter.writeFile(handle, path, path);
-        expectBytes(`the file ${path}`, (await t.exec(handle, t.words.showFile(path))).output, path);
+        await expectFile(t, handle, path, path);
       }
     },
   },
@@ -198,8 +205,8 @@ export const writeFileCases: readonly ConformanceCase[] = [
     async run(t) {
       const handle = await t.sandbox();
       await t.adapter.writeFile(handle, 'file', 'here');
-      const home = (await t.exec(handle, t.words.echoDirectory())).text().replace(/\n$/, '');
-      expectBytes('the file', (await t.exec(handle, t.words.showFile(`${home}/file`))).output, 'here');
+      const home = await homeOf(t, handle);
+      await expectFile(t, handle, `${home}/file`, 'here');
     },
   },
   {
@@ -260,10 +267,10 @@ export const writeFileCases: readonly ConformanceCase[] = [
     async run(t) {
       const handle = await t.sandbox();
       await t.adapter.writeFile(handle, 'sub/file', 'found');
-      const home = (await t.exec(handle, t.words.echoDirectory())).text().replace(/\n$/, '');
+      const home = await homeOf(t, handle);
       for (const path of ['sub/file', `${home}/sub/file`]) {
         const inside = await t.adapter.hostPath(handle, path);
-        expectBytes(`the file at ${path}`, (await t.exec(handle, t.words.showFile(inside))).output, 'found');
+        await expectFile(t, handle, inside, 'found');
       }
     },
   },
@@ -278,7 +285,7 @@ export const readFileCases: readonly ConformanceCase[] = [
     needs: ['files'],
     async run(t) {
       const handle = await t.sandbox();
-      for (const content of [ALL_BYTES, new Uint8Array(0), noise(3 * 2 ** 20)]) {
+      for (const content of [ALL_BYTES, new Uint8Array(0), BEGINS_LIKE_TEXT, noise(3 * 2 ** 20)]) {
         await t.adapter.writeFile(handle, 'file', content);
         expectBytes('the file', await t.adapter.readFile(handle, 'file'), content);
       }

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import type { SandboxHandle } from '#libs/contract';
 import type { ConformanceCase } from '../conformance-case.js';
+import { expectFile } from '../errands.js';
 import { expectBytes, expectEqual, expectRejection, expectThat } from '../expect.js';
 import { EVERY_OPERATION, ON_A_SANDBOX, supported } from './every-operation.js';
 
@@ -104,7 +105,7 @@ export const handleCases: readonly ConformanceCase[] = [
       await t.adapter.writeFile(second, 'file', 'of the second');
       await expectRejection('get of the first', t.adapter.get(first), { code: 'not_found', effect: 'none' });
       await t.adapter.destroy(first);
-      expectBytes('a file of the second', (await t.exec(second, t.words.showFile('file'))).output, 'of the second');
+      await expectFile(t, second, 'file', 'of the second');
     },
   },
   {

@@ -1,8 +1,11 @@
 import type { SandboxHandle } from '#libs/contract';
 import type { CaseContext } from '../case-context.js';
 import type { ConformanceCase } from '../conformance-case.js';
-import { expectBytes, expectEqual, expectRejection, expectThat } from '../expect.js';
-import { leave, startPuppet } from '../session.js';
+import { expectFile } from '../errands.js';
+import { expectEqual, expectRejection, expectThat } from '../expect.js';
+import { expectExit, leave, startPuppet } from '../session.js';
+
+import { ON_A_SANDBOX, supported, supports } from './every-operation.js';
 
 const NOT_FOUND = { code: 'not_found', effect: 'none' } as const;
 
@@ -31,8 +34,7 @@ export const incarnationCases: readonly ConformanceCase[] = [
     async run(t) {
       const handle = await t.sandbox();
       expectValue('the handle of create', handle);
-      const capabilities = t.subject.capabilities ?? t.adapter.capabilities;
-      if (capabilities.has('suspend')) expectValue('the handle of resume', await t.adapter.resume(handle));
+      if (supports(t, 'suspend')) expectValue('the handle of resume', await t.adapter.resume(handle));
     },
   },
   {
@@ -62,7 +64,38 @@ export const incarnationCases: readonly ConformanceCase[] = [
         await expectRejection(`terminateSession, ${mode}`, t.adapter.terminateSession(gone, id, { mode }), NOT_FOUND);
       }
       await leave(command, 4);
-      expectEqual('exit', await reading.exit(), { exitCode: 4 });
+      await expectExit(reading, 4);
+    },
+  },
+  {
+    id: 'HAN-013',
+    title: 'does nothing with another incarnation than the one that the handle names, and tells nothing of it',
+    // A provider that addresses by name leaves a window, and is looked at before destroy, restore and terminate only.
+    level: 'SHOULD',
+    promise: 'handles',
+    needs: ['create_new'],
+    async run(t) {
+      const { gone, here } = await twoOfOneName(t);
+      await t.adapter.writeFile(here, 'file', 'kept');
+      for (const { operation, call } of supported(ON_A_SANDBOX, t)) {
+        await expectRejection(`${operation} of the one that is gone`, call(t.adapter, gone), NOT_FOUND);
+      }
+      await expectFile(t, here, 'file', 'kept');
+    },
+  },
+  {
+    id: 'HAN-014',
+    title: 'names in the handle of a command the incarnation that it was started in',
+    level: 'MUST',
+    promise: 'handles',
+    needs: ['create_new'],
+    async run(t) {
+      const handle = await t.adapter.createNew(t.newName());
+      const command = await t.spawn(handle, t.words.stay(), { detachable: true });
+      expectEqual('the handle of a command', { ...command.handle }, { ...handle });
+      if (!supports(t, 'attach')) return;
+      const joined = await t.attach(handle, t.sessionId(command));
+      expectEqual('the handle of an attached command', { ...joined.handle }, { ...handle });
     },
   },
   {
@@ -77,7 +110,7 @@ export const incarnationCases: readonly ConformanceCase[] = [
       const { id } = await t.adapter.createCheckpoint(here);
       await t.adapter.writeFile(here, 'file', 'later');
       await expectRejection('restoreCheckpoint', t.adapter.restoreCheckpoint(gone, id), NOT_FOUND);
-      expectBytes('the file', (await t.exec(here, t.words.showFile('file'))).output, 'later');
+      await expectFile(t, here, 'file', 'later');
     },
   },
 ];

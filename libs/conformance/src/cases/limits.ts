@@ -1,8 +1,9 @@
 import type { SandboxError } from '#libs/contract';
 import type { ConformanceCase } from '../conformance-case.js';
-import { exists, expectGone, untilExists } from '../errands.js';
+import { expectGone, expectNothingAt, untilExists } from '../errands.js';
 import { expectBytes, expectEqual, expectRejection, expectThat, type ExpectedError } from '../expect.js';
 import { expectPattern } from '../samples.js';
+import { start } from '../session.js';
 
 const MiB = 1024 * 1024;
 /** How long after its deadline an exec may still take. */
@@ -180,7 +181,7 @@ export const limitCases: readonly ConformanceCase[] = [
         expectEqual('whether the cause is the reason', error.cause === reason, true);
       }
       expectEqual('requests that went out', t.subject.insight?.requestCount?.(), before);
-      expectEqual('whether anything ran', await exists(t, handle, 'mark'), false);
+      await expectNothingAt(t, handle, 'mark');
     },
   },
   {
@@ -229,8 +230,10 @@ export const limitCases: readonly ConformanceCase[] = [
     async run(t) {
       const handle = await t.sandbox();
       const over = new AbortController();
-      const command = await t.spawn(handle, t.words.copyStdin('stdout'), { stdin: true, signal: over.signal });
-      const reading = t.read(command);
+      const { command, reading } = await start(t, handle, t.words.copyStdin('stdout'), {
+        stdin: true,
+        signal: over.signal,
+      });
       await command.writeStdin('before ', { signal: over.signal });
       await reading.shows('before ');
       over.abort();
@@ -277,6 +280,35 @@ export const limitCases: readonly ConformanceCase[] = [
         const { effect } = await t.within('the rejection', 2 * GRACE_MS, rejection);
         if (effect === 'done') await expectGone(t, handle, errand);
       }
+    },
+  },
+  {
+    id: 'LIM-022',
+    title: 'counts bytes against the limit of output, whatever they stand for',
+    level: 'MUST',
+    promise: 'deadlines',
+    async run(t) {
+      const handle = await t.sandbox();
+      const stdout = '€'.repeat(400);
+      await expectRejection(
+        'too much',
+        t.exec(handle, t.words.print({ stdout }), { maxOutputBytes: 1199 }),
+        OUTPUT_LIMIT,
+      );
+      const { output } = await t.exec(handle, t.words.print({ stdout }), { maxOutputBytes: 1200 });
+      expectBytes('output', output, stdout);
+    },
+  },
+  {
+    id: 'LIM-023',
+    title: 'stops a command at its limit of output, group and all',
+    level: 'MUST',
+    promise: 'deadlines',
+    async run(t) {
+      const handle = await t.sandbox();
+      const call = t.exec(handle, t.words.family(ERRAND), { maxOutputBytes: 'ready'.length });
+      await t.within('the rejection', 2 * GRACE_MS, expectRejection('exec', call, OUTPUT_LIMIT));
+      await expectGone(t, handle, ERRAND);
     },
   },
 ];

@@ -1,6 +1,6 @@
 import type { ConformanceCase } from '../conformance-case.js';
 import { expectEqual, expectRejection, expectThat } from '../expect.js';
-import { leave } from '../session.js';
+import { expectListed, leave } from '../session.js';
 
 const NOT_FOUND = { code: 'not_found', effect: 'none' } as const;
 
@@ -52,7 +52,7 @@ export const otherClientCases: readonly ConformanceCase[] = [
     needs: ['attach', 'insight:anotherClient'],
     async run(t) {
       const handle = await t.sandbox();
-      expectEqual('sessions before', await t.adapter.listSessions(handle), []);
+      await expectListed(t, handle, []);
       const other = await t.anotherClient();
       const { cmd, args } = t.words.puppet();
       const options = { stdin: true, detachable: true };

@@ -1,7 +1,9 @@
 import type { OutputFrame } from '#libs/contract';
 import type { ConformanceCase } from '../conformance-case.js';
+import { expectFile } from '../errands.js';
 import { expectBytes, expectEqual } from '../expect.js';
 import { noise } from '../samples.js';
+import { expectExit, startEcho } from '../session.js';
 
 const MiB = 1024 * 1024;
 
@@ -45,15 +47,14 @@ export const ownershipCases: readonly ConformanceCase[] = [
     level: 'MUST',
     promise: 'stdin',
     async run(t) {
-      const command = await t.spawn(await t.sandbox(), t.words.copyStdin('stdout'), { stdin: true });
-      const reading = t.read(command);
+      const { command, reading } = await startEcho(t);
       const buffer = new Uint8Array(10_000);
       for (let round = 0; round < 20; round++) {
         await command.writeStdin(buffer.fill(round));
       }
       buffer.fill(0xff);
       await command.closeStdin();
-      expectEqual('exit', await reading.exit(), { exitCode: 0 });
+      await expectExit(reading, 0);
       const rounds = Array.from({ length: 20 }, (_, round) => Buffer.alloc(10_000, round));
       expectBytes('output', reading.stdout, Buffer.concat(rounds));
     },
@@ -69,7 +70,7 @@ export const ownershipCases: readonly ConformanceCase[] = [
       const written = Buffer.from(content);
       await t.adapter.writeFile(handle, 'file', content);
       content.fill(0);
-      expectBytes('the file', (await t.exec(handle, t.words.showFile('file'))).output, written);
+      await expectFile(t, handle, 'file', written);
     },
   },
   {

@@ -1,8 +1,9 @@
 import type { SandboxHandle } from '#libs/contract';
 import type { CaseContext } from '../case-context.js';
 import type { ConformanceCase } from '../conformance-case.js';
-import { exists } from '../errands.js';
+import { exists, expectNothingAt, homeOf } from '../errands.js';
 import { expectBytes, expectEqual, expectError, expectRejection, expectThat } from '../expect.js';
+import { expectExit } from '../session.js';
 
 const ARGUMENTS: readonly string[] = [
   '',
@@ -179,7 +180,7 @@ export const processCases: readonly ConformanceCase[] = [
       const handle = await t.sandbox();
       for (const name of ['plain', 'with  spaces', "it's $HOME", 'é€😀', '-dash']) {
         await t.exec(handle, t.words.makeDirectory(name));
-        const dir = `${await home(t, handle)}/${name}`;
+        const dir = `${await homeOf(t, handle)}/${name}`;
         const { exitCode, output } = await t.exec(handle, t.words.echoDirectory(), { dir });
         expectEqual(`exit code in ${name}`, exitCode, 0);
         expectBytes(`directory ${name}`, output, `${dir}\n`);
@@ -194,9 +195,9 @@ export const processCases: readonly ConformanceCase[] = [
     async run(t) {
       const handle = await t.sandbox();
       await t.exec(handle, t.words.touch('left'));
-      const dir = await home(t, handle);
+      const dir = await homeOf(t, handle);
       expectThat('the directory', dir.startsWith('/'), 'an absolute path', dir);
-      expectEqual('the directory of the next', await home(t, handle), dir);
+      expectEqual('the directory of the next', await homeOf(t, handle), dir);
       expectEqual('whether the file is seen', await exists(t, handle, 'left'), true);
       expectEqual('whether it is seen by its path', await exists(t, handle, `${dir}/left`), true);
     },
@@ -230,7 +231,7 @@ export const processCases: readonly ConformanceCase[] = [
       const words = t.words.echoVariables(...Object.keys(VARIABLES));
       const withVariables = await t.run(handle, words, { env: VARIABLES });
       await t.exec(handle, t.words.makeDirectory('with  spaces'));
-      const dir = `${await home(t, handle)}/with  spaces`;
+      const dir = `${await homeOf(t, handle)}/with  spaces`;
       const inDirectory = await t.run(handle, t.words.echoDirectory(), { dir });
       for (const reading of [withArguments, withVariables, inDirectory]) {
         expectEqual('exit code', (await reading.exit()).exitCode, 0);
@@ -240,22 +241,34 @@ export const processCases: readonly ConformanceCase[] = [
       expectBytes('directory', inDirectory.stdout, `${dir}\n`);
     },
   },
+  {
+    id: 'PRO-021',
+    title: 'begins at home also after a command that ran elsewhere',
+    level: 'MUST',
+    promise: 'processes',
+    async run(t) {
+      const handle = await t.sandbox();
+      const home = await homeOf(t, handle);
+      await t.exec(handle, t.words.makeDirectory('elsewhere'));
+      const dir = `${home}/elsewhere`;
+      expectBytes('where the one ran', (await t.exec(handle, t.words.echoDirectory(), { dir })).output, `${dir}\n`);
+      expectEqual('where the next ran', await homeOf(t, handle), home);
+      const spawned = await t.run(handle, t.words.echoDirectory());
+      await expectExit(spawned, 0, `${home}\n`);
+    },
+  },
 ];
-
-async function home(t: CaseContext, handle: SandboxHandle): Promise<string> {
-  return (await t.exec(handle, t.words.echoDirectory())).text().slice(0, -1);
-}
 
 async function expectNoDirectory(t: CaseContext, make: (handle: SandboxHandle) => Promise<string>): Promise<void> {
   const handle = await t.sandbox();
-  const base = await home(t, handle);
+  const base = await homeOf(t, handle);
   const dir = `${base}/${await make(handle)}`;
   const { cmd, args } = t.words.touch(`${base}/mark`);
   for (const operation of ['exec', 'spawn'] as const) {
     const call = t.adapter[operation](handle, cmd, args, { dir });
     await expectRejection(operation, call, { code: 'invalid', detail: 'no_such_directory', effect: 'none' });
   }
-  expectEqual('whether anything ran', await exists(t, handle, 'mark'), false);
+  await expectNothingAt(t, handle, 'mark');
 }
 
 /** The texts that each end with a NUL byte. */

@@ -1,5 +1,7 @@
 import type { ConformanceCase } from '../conformance-case.js';
-import { expectBytes, expectEqual, expectRejection, expectThat } from '../expect.js';
+import { expectFile, expectNothingAt } from '../errands.js';
+import { expectEqual, expectRejection, expectThat } from '../expect.js';
+import { expectNoSuccess } from '../session.js';
 
 const INVALID = { code: 'invalid', detail: 'argument', effect: 'none' } as const;
 const NOT_FOUND = { code: 'not_found', effect: 'none' } as const;
@@ -137,8 +139,8 @@ export const checkpointCases: readonly ConformanceCase[] = [
       await t.adapter.writeFile(handle, 'file', 'later');
       await t.adapter.writeFile(handle, 'more', 'later');
       await t.adapter.restoreCheckpoint(handle, id);
-      expectBytes('the file', (await t.exec(handle, t.words.showFile('file'))).output, 'then');
-      expectEqual('exit code of looking for the later', (await t.exec(handle, t.words.exists('more'))).exitCode, 1);
+      await expectFile(t, handle, 'file', 'then');
+      await expectNothingAt(t, handle, 'more');
     },
   },
   {
@@ -156,7 +158,7 @@ export const checkpointCases: readonly ConformanceCase[] = [
       }
       expectEqual('different ids', new Set(ids).size, 3);
       await t.adapter.restoreCheckpoint(handle, ids[1] as string);
-      expectBytes('the file', (await t.exec(handle, t.words.showFile('file'))).output, 'two');
+      await expectFile(t, handle, 'file', 'two');
     },
   },
   {
@@ -170,7 +172,7 @@ export const checkpointCases: readonly ConformanceCase[] = [
       await t.adapter.writeFile(handle, 'file', 'kept');
       const call = t.adapter.restoreCheckpoint(handle, 'no-such-checkpoint');
       await expectRejection('restoreCheckpoint', call, { code: ['not_found', 'invalid', 'restore_failed'] });
-      expectBytes('the file', (await t.exec(handle, t.words.showFile('file'))).output, 'kept');
+      await expectFile(t, handle, 'file', 'kept');
     },
   },
   {
@@ -185,8 +187,7 @@ export const checkpointCases: readonly ConformanceCase[] = [
       const reading = await t.run(handle, t.words.stay());
       await reading.shows('ready\n');
       await t.adapter.restoreCheckpoint(handle, id);
-      const ending = await t.within('the end of the output', 10_000, reading.ended);
-      expectThat('the end', !('exit' in ending) || ending.exit.exitCode !== 0, 'no success', ending);
+      await expectNoSuccess(t, reading);
     },
   },
   {
@@ -199,6 +200,22 @@ export const checkpointCases: readonly ConformanceCase[] = [
       const missing = t.adapter.buildHandle(t.newName());
       await expectRejection('createCheckpoint', t.adapter.createCheckpoint(missing), NOT_FOUND);
       await expectRejection('restoreCheckpoint', t.adapter.restoreCheckpoint(missing, 'v1'), NOT_FOUND);
+    },
+  },
+  {
+    id: 'CHK-007',
+    title: 'restores no checkpoint of another sandbox',
+    level: 'MUST',
+    promise: 'checkpoints',
+    needs: ['checkpoint'],
+    async run(t) {
+      const [handle, other] = [await t.sandbox(), await t.sandbox()];
+      await t.adapter.writeFile(handle, 'file', 'kept');
+      await t.adapter.writeFile(other, 'file', 'of the other');
+      const { id } = await t.adapter.createCheckpoint(other);
+      const call = t.adapter.restoreCheckpoint(handle, id);
+      await expectRejection('restoreCheckpoint', call, { code: ['not_found', 'invalid', 'restore_failed'] });
+      await expectFile(t, handle, 'file', 'kept');
     },
   },
 ];

@@ -1,24 +1,14 @@
 import { getEventListeners } from 'node:events';
-import { inspect } from 'node:util';
 import type { CaseContext } from '../case-context.js';
 import type { ConformanceCase } from '../conformance-case.js';
-import { expectEqual, expectThat } from '../expect.js';
+import { expectEqual } from '../expect.js';
+import { expectHidden } from '../hidden.js';
 import { Mismatch } from '../mismatch.js';
+import { startSession } from '../session.js';
+
+import { EVERY_OPERATION, supported, supports } from './every-operation.js';
 
 const SECRET = 'hidden-from-every-log';
-/** What bytes of it look like where they are shown or sent. */
-const FORMS = [
-  SECRET,
-  inspect(Buffer.from(SECRET)).slice('<Buffer '.length, -1),
-  Buffer.from(SECRET).toString('base64'),
-];
-
-/** @throws {Mismatch} if `inspect` shows the secret in any form */
-function expectHidden(what: string, value: unknown): void {
-  const shown = inspect(value, { depth: 12, showHidden: true, maxArrayLength: null, maxStringLength: null });
-  const form = FORMS.find((one) => shown.includes(one));
-  expectThat(`inspect of ${what}`, form === undefined, 'nothing of the secret', shown.slice(0, 1000));
-}
 
 async function failureOf(what: string, call: Promise<unknown>): Promise<unknown> {
   let value: unknown;
@@ -64,7 +54,7 @@ export const remnantCases: readonly ConformanceCase[] = [
         'a write after the exit': () => ended.writeStdin(SECRET),
       };
       for (const [what, call] of Object.entries(calls)) {
-        expectHidden(`the error of ${what}`, await failureOf(what, call()));
+        expectHidden(`the error of ${what}`, await failureOf(what, call()), SECRET);
       }
     },
   },
@@ -78,7 +68,7 @@ export const remnantCases: readonly ConformanceCase[] = [
       const command = await t.spawn(await t.sandbox(), t.words.copyStdin('stdout'), options);
       await command.writeStdin(SECRET);
       await t.eventually('its output', () => command.outputBytes === SECRET.length || undefined);
-      expectHidden('a command', command);
+      expectHidden('a command', command, SECRET);
     },
   },
   {
@@ -144,6 +134,27 @@ export const remnantCases: readonly ConformanceCase[] = [
       await t.exec(handle, t.words.print({}));
       await new Promise((resolve) => setImmediate(resolve));
       expectEqual('unhandled rejections', unhandled, []);
+    },
+  },
+  {
+    id: 'LIM-024',
+    title: 'leaves no listener on the signal of any operation',
+    level: 'MUST',
+    promise: 'deadlines',
+    timeoutMs: 60_000,
+    async run(t) {
+      const { signal } = new AbortController();
+      const left = (): number => getEventListeners(signal, 'abort').length;
+      for (const { operation, call } of supported(EVERY_OPERATION, t)) {
+        const target = operation.startsWith('create') ? t.adapter.buildHandle(t.newName()) : await t.sandbox();
+        await call(t.adapter, target, { signal }).catch(() => {});
+        await t.eventually(`that no listener of ${operation} is left`, () => left() === 0 || undefined);
+      }
+      if (!supports(t, 'attach')) return;
+      const handle = await t.sandbox();
+      const { id } = await startSession(t, handle, t.words.stay());
+      t.read(await t.attach(handle, id, { signal }));
+      await t.eventually('that no listener of an attach is left', () => left() === 0 || undefined);
     },
   },
 ];

@@ -1,6 +1,6 @@
 import type { ConformanceCase } from '../conformance-case.js';
 import { expectBytes, expectEqual, expectRejection } from '../expect.js';
-import { leave, say, startPuppet } from '../session.js';
+import { expectExit, leave, say, startPuppet } from '../session.js';
 
 const NOT_OPEN = { code: 'invalid', detail: 'stdin_not_open', effect: 'none' } as const;
 
@@ -58,7 +58,7 @@ export const sessionStdinCases: readonly ConformanceCase[] = [
       await expectRejection('a close of the former owner', command.closeStdin(), NOT_OPEN);
       await say(owner, 'still open');
       await leave(owner, 4);
-      expectEqual('exit', await reading.exit(), { exitCode: 4 });
+      await expectExit(reading, 4);
       expectBytes('what was written', reading.stdout, 'still open');
     },
   },
@@ -80,7 +80,7 @@ export const sessionStdinCases: readonly ConformanceCase[] = [
       const reading = t.read(last);
       await say(last, 'third');
       await last.closeStdin();
-      expectEqual('exit', await reading.exit(), { exitCode: 0 });
+      await expectExit(reading, 0);
       expectBytes('what was written', reading.stdout, 'first second third');
     },
   },

@@ -1,6 +1,18 @@
 import type { ConformanceCase } from '../conformance-case.js';
-import { expectBytes, expectEqual, expectError, expectRejection, expectThat } from '../expect.js';
-import { countOutput, expectOutput, leave, say, startPuppet, startSession } from '../session.js';
+import { expectEqual, expectError, expectRejection, expectThat } from '../expect.js';
+import {
+  attachAndRead,
+  countOutput,
+  expectExit,
+  expectListed,
+  expectNoSuccess,
+  expectOutput,
+  leave,
+  say,
+  startPuppet,
+  startReady,
+  startSession,
+} from '../session.js';
 
 const NOT_FOUND = { code: 'not_found', effect: 'none' } as const;
 const MINUTE_MS = 60_000;
@@ -15,12 +27,7 @@ export const sessionCases: readonly ConformanceCase[] = [
     async run(t) {
       const handle = await t.sandbox();
       const { id } = await startSession(t, handle, t.words.stay());
-      const listed = await t.adapter.listSessions(handle);
-      expectEqual(
-        'ids',
-        listed.map((one) => one.id),
-        [id],
-      );
+      await expectListed(t, handle, [id]);
     },
   },
   {
@@ -33,7 +40,7 @@ export const sessionCases: readonly ConformanceCase[] = [
       const handle = await t.sandbox();
       const reading = await t.run(handle, t.words.stay());
       await reading.shows('ready\n');
-      expectEqual('sessions', await t.adapter.listSessions(handle), []);
+      await expectListed(t, handle, []);
     },
   },
   {
@@ -48,7 +55,7 @@ export const sessionCases: readonly ConformanceCase[] = [
       expectEqual('sessions while it runs', (await t.adapter.listSessions(handle)).length, 1);
       await leave(command, 0);
       await reading.exit();
-      expectEqual('sessions', await t.adapter.listSessions(handle), []);
+      await expectListed(t, handle, []);
     },
   },
   {
@@ -101,12 +108,12 @@ export const sessionCases: readonly ConformanceCase[] = [
     needs: ['attach'],
     async run(t) {
       const handle = await t.sandbox();
-      expectEqual('sessions of a new sandbox', await t.adapter.listSessions(handle), []);
+      await expectListed(t, handle, []);
       const pending = t.exec(handle, t.words.pause(200));
       pending.catch(() => {});
-      expectEqual('sessions during an exec', await t.adapter.listSessions(handle), []);
+      await expectListed(t, handle, []);
       await pending;
-      expectEqual('sessions after an exec', await t.adapter.listSessions(handle), []);
+      await expectListed(t, handle, []);
     },
   },
   {
@@ -142,17 +149,12 @@ export const sessionCases: readonly ConformanceCase[] = [
       await say(command, 'before ');
       await reading.shows('before ');
       await command.stop();
-      expectEqual(
-        'ids',
-        (await t.adapter.listSessions(handle)).map((one) => one.id),
-        [id],
-      );
+      await expectListed(t, handle, [id]);
       const again = await t.attach(handle, id, { stdin: true });
       const replay = t.read(again);
       await say(again, 'and after');
       await leave(again, 7);
-      expectEqual('exit', await replay.exit(), { exitCode: 7 });
-      expectBytes('the whole output', replay.stdout, 'before and after');
+      await expectExit(replay, 7, 'before and after');
     },
   },
   {
@@ -171,8 +173,8 @@ export const sessionCases: readonly ConformanceCase[] = [
       await t.eventually('that the session has ended', async () => {
         return (await t.adapter.listSessions(handle)).length === 0 || undefined;
       });
-      const replay = t.read(await t.attach(handle, id));
-      expectEqual('exit', await replay.exit(), { exitCode: 0 });
+      const replay = await attachAndRead(t, handle, id);
+      await expectExit(replay, 0);
       expectOutput('a session that nobody read', replay, countOutput(3_000, both));
     },
   },
@@ -197,8 +199,7 @@ export const sessionCases: readonly ConformanceCase[] = [
       const replay = t.read(joined);
       await say(joined, 'from the other');
       await leave(joined, 5);
-      expectEqual('exit', await replay.exit(), { exitCode: 5 });
-      expectBytes('the whole output', replay.stdout, 'from the first, from the other');
+      await expectExit(replay, 5, 'from the first, from the other');
     },
   },
   {
@@ -217,8 +218,7 @@ export const sessionCases: readonly ConformanceCase[] = [
       await joined.stop();
       await say(command, 'and after');
       await leave(command, 3);
-      expectEqual('exit', await reading.exit(), { exitCode: 3 });
-      expectBytes('the whole output', reading.stdout, 'before and after');
+      await expectExit(reading, 3, 'before and after');
       const ended = await replay.error();
       expectError('the end of the reader that left', ended, { code: 'unavailable', detail: 'detached' });
     },
@@ -232,13 +232,12 @@ export const sessionCases: readonly ConformanceCase[] = [
     async run(t) {
       const handle = await t.sandbox();
       const { reading, id } = await startSession(t, handle, t.words.stay());
-      const replays = await Promise.all([0, 1].map(async () => t.read(await t.attach(handle, id))));
+      const replays = await Promise.all([0, 1].map(() => attachAndRead(t, handle, id)));
       const readings = [reading, ...replays];
       for (const one of readings) await one.shows('ready\n');
       await t.adapter.destroy(handle);
       for (const one of readings) {
-        const ending = await t.within('the end of a reader', 10_000, one.ended);
-        expectThat('the end of a reader', !('exit' in ending) || ending.exit.exitCode !== 0, 'no success', ending);
+        await expectNoSuccess(t, one);
       }
     },
   },
@@ -250,11 +249,12 @@ export const sessionCases: readonly ConformanceCase[] = [
     needs: ['attach'],
     async run(t) {
       const handle = await t.sandbox();
-      const { reading, id } = await startSession(t, handle, t.words.stay());
-      await reading.shows('ready\n');
+      const { id } = await startReady(t, handle, t.words.stay());
       const attempts = Array.from({ length: 8 }, async () => {
         try {
-          return await t.read(await t.attach(handle, id)).ended;
+          return await (
+            await attachAndRead(t, handle, id)
+          ).ended;
         } catch (error) {
           return { error };
         }
@@ -281,7 +281,7 @@ export const sessionCases: readonly ConformanceCase[] = [
       await expectRejection('a list', t.adapter.listSessions(first), NOT_FOUND);
       await expectRejection('an attach', t.adapter.attach(first, running.id), NOT_FOUND);
       const second = await t.adapter.create(name);
-      expectEqual('sessions of the second', await t.adapter.listSessions(second), []);
+      await expectListed(t, second, []);
       await expectRejection('an attach to what ran', t.adapter.attach(second, running.id), NOT_FOUND);
       await expectRejection('an attach to what had ended', t.adapter.attach(second, ended.id), NOT_FOUND);
     },

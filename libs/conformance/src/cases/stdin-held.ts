@@ -1,6 +1,7 @@
 import type { SandboxError } from '#libs/contract';
 import type { ConformanceCase } from '../conformance-case.js';
-import { expectBytes, expectEqual, expectRejection, expectThat } from '../expect.js';
+import { expectEqual, expectRejection, expectThat } from '../expect.js';
+import { expectExit, start, startEcho } from '../session.js';
 
 /** More than pipes and requests on the way can hold. */
 const MUCH = 8 * 1024 * 1024;
@@ -13,8 +14,7 @@ export const heldStdinCases: readonly ConformanceCase[] = [
     promise: 'stdin',
     async run(t) {
       const handle = await t.sandbox();
-      const command = await t.spawn(handle, t.words.stay(), { stdin: true });
-      const reading = t.read(command);
+      const { command, reading } = await start(t, handle, t.words.stay(), { stdin: true });
       await reading.shows('ready\n');
       let state = 'pending';
       command.writeStdin(new Uint8Array(MUCH)).then(
@@ -29,8 +29,7 @@ export const heldStdinCases: readonly ConformanceCase[] = [
       const otherReading = t.read(other);
       await t.within('a write to another', 10_000, other.writeStdin('passes'));
       await other.closeStdin();
-      expectEqual('exit of another', await otherReading.exit(), { exitCode: 0 });
-      expectBytes('output of another', otherReading.stdout, 'passes');
+      await expectExit(otherReading, 0, 'passes');
       expectEqual('the write that nobody reads', state, 'pending');
     },
   },
@@ -40,7 +39,7 @@ export const heldStdinCases: readonly ConformanceCase[] = [
     level: 'MUST',
     promise: 'stdin',
     async run(t) {
-      const command = await t.spawn(await t.sandbox(), t.words.pause(600), { stdin: true });
+      const command = await t.spawn(await t.sandbox(), t.words.pause(Math.max(600, t.ms(2_000))), { stdin: true });
       const writes = [new Uint8Array(MUCH), 'behind', 'last'].map((data, i) =>
         expectRejection(`write ${i}`, command.writeStdin(data), {
           code: 'command_exited',
@@ -61,8 +60,7 @@ export const heldStdinCases: readonly ConformanceCase[] = [
     needs: ['terminate_session'],
     async run(t) {
       const handle = await t.sandbox();
-      const command = await t.spawn(handle, t.words.stay(), { stdin: true, detachable: true });
-      const reading = t.read(command);
+      const { command, reading } = await start(t, handle, t.words.stay(), { stdin: true, detachable: true });
       await reading.shows('ready\n');
       const write = expectRejection('writeStdin', command.writeStdin(new Uint8Array(MUCH)), { code: 'command_exited' });
       await t.adapter.terminateSession(handle, t.sessionId(command), { mode: 'force' });
@@ -76,8 +74,7 @@ export const heldStdinCases: readonly ConformanceCase[] = [
     promise: 'stdin',
     async run(t) {
       const handle = await t.sandbox();
-      const command = await t.spawn(handle, t.words.stay(), { stdin: true });
-      const reading = t.read(command);
+      const { command, reading } = await start(t, handle, t.words.stay(), { stdin: true });
       await reading.shows('ready\n');
       const code = ['command_exited', 'unavailable', 'not_found'] as const;
       const write = expectRejection('writeStdin', command.writeStdin(new Uint8Array(MUCH)), { code });
@@ -94,8 +91,7 @@ export const heldStdinCases: readonly ConformanceCase[] = [
     level: 'MUST',
     promise: 'stdin',
     async run(t) {
-      const command = await t.spawn(await t.sandbox(), t.words.stay(), { stdin: true });
-      const reading = t.read(command);
+      const { command, reading } = await start(t, await t.sandbox(), t.words.stay(), { stdin: true });
       await reading.shows('ready\n');
       const over = new AbortController();
       const reason = new Error('given up');
@@ -123,15 +119,13 @@ export const heldStdinCases: readonly ConformanceCase[] = [
     level: 'MUST',
     promise: 'stdin',
     async run(t) {
-      const command = await t.spawn(await t.sandbox(), t.words.copyStdin('stdout'), { stdin: true });
-      const reading = t.read(command);
+      const { command, reading } = await startEcho(t);
       await command.writeStdin('a');
       const fired = command.writeStdin('b', { signal: AbortSignal.abort() });
       await expectRejection('writeStdin', fired, { code: 'aborted', effect: 'none' });
       await command.writeStdin('c');
       await command.closeStdin();
-      expectEqual('exit', await reading.exit(), { exitCode: 0 });
-      expectBytes('output', reading.stdout, 'ac');
+      await expectExit(reading, 0, 'ac');
     },
   },
   {
@@ -140,8 +134,7 @@ export const heldStdinCases: readonly ConformanceCase[] = [
     level: 'SHOULD',
     promise: 'stdin',
     async run(t) {
-      const command = await t.spawn(await t.sandbox(), t.words.closeInput(), { stdin: true });
-      const reading = t.read(command);
+      const { command, reading } = await start(t, await t.sandbox(), t.words.closeInput(), { stdin: true });
       await reading.shows('ready\n');
       const writing = command.writeStdin(new Uint8Array(MUCH));
       await t.within('the answer', 10_000, expectRejection('writeStdin', writing, { code: 'write_failed' }));

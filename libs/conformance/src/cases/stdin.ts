@@ -4,6 +4,7 @@ import type { Bytes } from '#libs/contract';
 import type { ConformanceCase } from '../conformance-case.js';
 import { expectBytes, expectEqual, expectRejection, expectThat } from '../expect.js';
 import { ALL_BYTES, noise } from '../samples.js';
+import { expectExit, start, startEcho, startPlainPuppet } from '../session.js';
 import { puppetLine } from '../vocabulary.js';
 
 const KiB = 1024;
@@ -15,12 +16,10 @@ export const stdinCases: readonly ConformanceCase[] = [
     level: 'MUST',
     promise: 'stdin',
     async run(t) {
-      const command = await t.spawn(await t.sandbox(), t.words.copyStdin('stdout'), { stdin: true });
-      const reading = t.read(command);
+      const { command, reading } = await startEcho(t);
       const lines = Array.from({ length: 1000 }, (_, i) => `${i}\n`);
       await Promise.all([...lines.map((line) => command.writeStdin(line)), command.closeStdin()]);
-      expectEqual('exit', await reading.exit(), { exitCode: 0 });
-      expectBytes('output', reading.stdout, lines.join(''));
+      await expectExit(reading, 0, lines.join(''));
     },
   },
   {
@@ -29,8 +28,7 @@ export const stdinCases: readonly ConformanceCase[] = [
     level: 'MUST',
     promise: 'stdin',
     async run(t) {
-      const command = await t.spawn(await t.sandbox(), t.words.countStdin(), { stdin: true });
-      const reading = t.read(command);
+      const { command, reading } = await start(t, await t.sandbox(), t.words.countStdin(), { stdin: true });
       await command.closeStdin();
       expectEqual('exit', await t.within('the exit', 10_000, reading.exit()), { exitCode: 0 });
       expectBytes('output', reading.stdout, '0\n');
@@ -42,14 +40,13 @@ export const stdinCases: readonly ConformanceCase[] = [
     level: 'MUST',
     promise: 'stdin',
     async run(t) {
-      const command = await t.spawn(await t.sandbox(), t.words.puppet(), { stdin: true });
-      const reading = t.read(command);
+      const { command, reading } = await startPlainPuppet(t);
       for (let i = 0; i < 20; i++) {
         await command.writeStdin(puppetLine({ out: `${i};` }));
         await reading.shows(`${i};`);
       }
       await command.writeStdin(puppetLine({ exit: 4 }));
-      expectEqual('exit', await reading.exit(), { exitCode: 4 });
+      await expectExit(reading, 4);
     },
   },
   {
@@ -58,13 +55,11 @@ export const stdinCases: readonly ConformanceCase[] = [
     level: 'MUST',
     promise: 'bytes',
     async run(t) {
-      const command = await t.spawn(await t.sandbox(), t.words.copyStdin('stdout'), { stdin: true });
-      const reading = t.read(command);
+      const { command, reading } = await startEcho(t);
       const pieces: readonly Bytes[] = [ALL_BYTES, 'é€😀\r\n', '', new Uint8Array(), noise(5000).subarray(3, 4099)];
       for (const piece of pieces) await command.writeStdin(piece);
       await command.closeStdin();
-      expectEqual('exit', await reading.exit(), { exitCode: 0 });
-      expectBytes('output', reading.stdout, Buffer.concat(pieces.map((piece) => Buffer.from(piece))));
+      await expectExit(reading, 0, Buffer.concat(pieces.map((piece) => Buffer.from(piece))));
     },
   },
   {
@@ -73,11 +68,10 @@ export const stdinCases: readonly ConformanceCase[] = [
     level: 'MUST',
     promise: 'bytes',
     async run(t) {
-      const command = await t.spawn(await t.sandbox(), t.words.copyStdin('stderr'), { stdin: true });
-      const reading = t.read(command);
+      const { command, reading } = await startEcho(t, 'stderr');
       const data = noise(600 * KiB + 1, 7);
       await Promise.all([command.writeStdin(data), command.writeStdin('behind'), command.closeStdin()]);
-      expectEqual('exit', await reading.exit(), { exitCode: 0 });
+      await expectExit(reading, 0);
       const output = t.tells.stderrApart ? reading.stderr : reading.stdout;
       expectBytes('output', output, Buffer.concat([data, Buffer.from('behind')]));
     },
@@ -90,13 +84,11 @@ export const stdinCases: readonly ConformanceCase[] = [
     timeoutMs: 90_000,
     async run(t) {
       const data = noise(t.volume(10_000_000), 8);
-      const command = await t.spawn(await t.sandbox(), t.words.copyStdin('stdout'), { stdin: true });
-      const reading = t.read(command);
+      const { command, reading } = await startEcho(t);
       const step = 100_000;
       for (let at = 0; at < data.byteLength; at += step) await command.writeStdin(data.subarray(at, at + step));
       await command.closeStdin();
-      expectEqual('exit', await reading.exit(), { exitCode: 0 });
-      expectBytes('output', reading.stdout, data);
+      await expectExit(reading, 0, data);
     },
   },
   {
@@ -105,14 +97,12 @@ export const stdinCases: readonly ConformanceCase[] = [
     level: 'MUST',
     promise: 'stdin',
     async run(t) {
-      const command = await t.spawn(await t.sandbox(), t.words.copyStdin('stdout'), { stdin: true });
-      const reading = t.read(command);
+      const { command, reading } = await startEcho(t);
       const { stdin } = command;
       expectThat('stdin', stdin instanceof Writable, 'a Writable', stdin);
       const pieces = Array.from({ length: 20 }, (_, i) => noise(30_000, i + 1));
       await pipeline(Readable.from(pieces), stdin);
-      expectEqual('exit', await reading.exit(), { exitCode: 0 });
-      expectBytes('output', reading.stdout, Buffer.concat(pieces));
+      await expectExit(reading, 0, Buffer.concat(pieces));
     },
   },
   {
@@ -121,10 +111,9 @@ export const stdinCases: readonly ConformanceCase[] = [
     level: 'MUST',
     promise: 'stdin',
     async run(t) {
-      const command = await t.spawn(await t.sandbox(), t.words.copyStdin('stdout'), { stdin: true });
-      const reading = t.read(command);
+      const { command, reading } = await startEcho(t);
       await Promise.all([command.closeStdin(), command.closeStdin()]);
-      expectEqual('exit', await reading.exit(), { exitCode: 0 });
+      await expectExit(reading, 0);
       await command.closeStdin();
       const ended = await t.spawn(command.handle, t.words.print({}), { stdin: true });
       await ended.drain();
@@ -175,8 +164,7 @@ export const stdinCases: readonly ConformanceCase[] = [
     level: 'MUST',
     promise: 'errors',
     async run(t) {
-      const command = await t.spawn(await t.sandbox(), t.words.copyStdin('stdout'), { stdin: true });
-      const reading = t.read(command);
+      const { command, reading } = await startEcho(t);
       const refusal = { code: 'invalid', detail: 'argument', effect: 'none' } as const;
       for (const data of [undefined, null, 7, ['x'], { length: 1 }, '\uD800']) {
         await expectRejection('writeStdin', command.writeStdin(data as string), refusal);
@@ -186,8 +174,21 @@ export const stdinCases: readonly ConformanceCase[] = [
       await expectRejection('a signal that is none', command.closeStdin(badSignal), refusal);
       await command.writeStdin('good');
       await command.closeStdin();
-      expectEqual('exit', await reading.exit(), { exitCode: 0 });
-      expectBytes('output', reading.stdout, 'good');
+      await expectExit(reading, 0, 'good');
+    },
+  },
+  {
+    id: 'STD-022',
+    title: 'writes what is given with the end of the Writable, and ends stdin behind it',
+    level: 'MUST',
+    promise: 'stdin',
+    async run(t) {
+      const { command, reading } = await startEcho(t);
+      const { stdin } = command;
+      expectThat('stdin', stdin instanceof Writable, 'a Writable', stdin);
+      stdin.write('first ');
+      stdin.end('last');
+      await expectExit(reading, 0, 'first last');
     },
   },
 ];

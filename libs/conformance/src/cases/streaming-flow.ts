@@ -1,17 +1,17 @@
 import { Readable } from 'node:stream';
-import type { SandboxCommand, SandboxFrame } from '#libs/contract';
-import type { CaseContext } from '../case-context.js';
+import type { OutputFrame, SandboxFrame } from '#libs/contract';
 import type { ConformanceCase } from '../conformance-case.js';
-import { expectEqual, expectError, expectThat } from '../expect.js';
+import { expectEqual, expectError, expectRejection, expectThat } from '../expect.js';
 import { closedGate } from '../gate.js';
 import { expectPattern, patternAt } from '../samples.js';
+import { expectExit } from '../session.js';
+import { standstill } from '../standstill.js';
 import { PATTERN_LINE } from '../vocabulary.js';
 
 const MiB = 1024 * 1024;
-/** The most that may come for a reader that takes nothing. */
-const MOST_BYTES = 16 * MiB;
-/** So many looks in a row that see no more output mean that it stands still. */
-const LOOKS = 15;
+/** Less than any journal holds, and far more than may be on the way to a reader. */
+const REPLAY_BYTES = 15 * MiB;
+const LAST_WORDS = 'and this is the last';
 
 export const streamingFlowCases: readonly ConformanceCase[] = [
   {
@@ -47,7 +47,7 @@ export const streamingFlowCases: readonly ConformanceCase[] = [
       const holding = t.read(held, { keep: false, onFrame: () => gate.opened });
       await t.eventually('the first output', () => held.outputBytes > 0 || undefined);
       const other = await t.run(handle, t.words.lines(3 * MiB));
-      expectEqual('exit', await other.exit(), { exitCode: 0 });
+      await expectExit(other, 0);
       expectEqual('bytes', other.bytes, 3 * MiB);
       expectPattern(other.stdout, 0);
       expectEqual('exit code of an exec', (await t.exec(handle, t.words.print({ exitCode: 2 }))).exitCode, 2);
@@ -93,7 +93,7 @@ export const streamingFlowCases: readonly ConformanceCase[] = [
           done += data.byteLength;
         },
       });
-      expectEqual('exit', await reading.exit(), { exitCode: 0 });
+      await expectExit(reading, 0);
       expectEqual('bytes that the reader had done with at the exit', done, bytes);
       expectPattern(reading.stdout, 0);
     },
@@ -126,21 +126,64 @@ export const streamingFlowCases: readonly ConformanceCase[] = [
       gate.open();
       await filling;
       await command.closeStdin();
-      expectEqual('exit', await reading.exit(), { exitCode: 0 });
+      await expectExit(reading, 0);
       expectEqual('bytes', reading.bytes, written);
     },
   },
+  {
+    id: 'ATT-013',
+    title: 'holds back the replay of a session that nobody takes',
+    level: 'MUST',
+    promise: 'back-pressure',
+    needs: ['attach'],
+    timeoutMs: 60_000,
+    async run(t) {
+      const handle = await t.sandbox();
+      const first = await t.spawn(handle, t.words.lines(REPLAY_BYTES), { detachable: true });
+      expectEqual('exit', await first.drain(), { exitCode: 0 });
+      const command = await t.attach(handle, t.sessionId(first));
+      const gate = closedGate();
+      const reading = t.read(command, {
+        keep: false,
+        onFrame: ({ offset, data }) => {
+          expectPattern(data, offset);
+          return gate.opened;
+        },
+      });
+      await standstill(t, command, REPLAY_BYTES / 2);
+      gate.open();
+      await expectExit(reading, 0);
+      expectEqual('bytes', reading.bytes, REPLAY_BYTES);
+    },
+  },
+  {
+    id: 'STD-021',
+    title: 'goes on with stdin behind a write that was aborted while it waited',
+    level: 'MUST',
+    promise: 'stdin',
+    async run(t) {
+      const handle = await t.sandbox();
+      const command = await t.spawn(handle, t.words.copyStdin('stdout'), { stdin: true });
+      const gate = closedGate();
+      let end = '';
+      const onFrame = ({ data }: OutputFrame): Promise<void> => {
+        end = (end + Buffer.from(data).toString('latin1')).slice(-LAST_WORDS.length);
+        return gate.opened;
+      };
+      const reading = t.read(command, { keep: false, onFrame });
+      const over = new AbortController();
+      const fill = async (): Promise<void> => {
+        for (;;) await command.writeStdin(patternAt(0, PATTERN_LINE.length * 4096), { signal: over.signal });
+      };
+      const filling = expectRejection('the write that waits', fill(), { code: 'aborted', effect: ['none', 'unknown'] });
+      await standstill(t, command);
+      over.abort();
+      await filling;
+      gate.open();
+      await command.writeStdin(LAST_WORDS);
+      await command.closeStdin();
+      await expectExit(reading, 0);
+      expectEqual('the last of the output', end, LAST_WORDS);
+    },
+  },
 ];
-
-/** Waits until no more output comes. @returns how much has come; never more than is allowed */
-async function standstill(t: CaseContext, command: SandboxCommand): Promise<number> {
-  let seen = -1;
-  let looks = 0;
-  await t.eventually('that the output stands still', () => {
-    looks = seen > 0 && command.outputBytes === seen ? looks + 1 : 0;
-    seen = command.outputBytes;
-    return looks === LOOKS || seen > MOST_BYTES || undefined;
-  });
-  expectThat('bytes that came while the reader took none', seen <= MOST_BYTES, `at most ${MOST_BYTES}`, seen);
-  return seen;
-}

@@ -1,42 +1,13 @@
-import type { Readable } from 'node:stream';
-import type { Exit, OutputFrame, SandboxCommand, SandboxFrame } from '#libs/contract';
+import type { SandboxCommand, SandboxFrame } from '#libs/contract';
 import type { ConformanceCase } from '../conformance-case.js';
-import { expectBytes, expectEqual, expectError, expectRejection, expectThat, type ExpectedError } from '../expect.js';
+import { expectBytes, expectEqual, expectError, expectRejection, type ExpectedError } from '../expect.js';
 import { noise } from '../samples.js';
+import { expectExit, startPlainPuppet } from '../session.js';
 import { puppetLine } from '../vocabulary.js';
+import { joined, observed, WAYS } from '../ways.js';
 
 const CONSUMED: ExpectedError = { code: 'invalid', detail: 'already_consumed', effect: 'none' };
 const DETACHED: ExpectedError = { code: 'unavailable', detail: 'detached' };
-
-/** What a reader made of the whole output. */
-interface Truth {
-  readonly stdout: Buffer;
-  readonly stderr: Buffer;
-  readonly exit: Exit;
-}
-
-/** Every way to read all of a command's output. */
-const WAYS: Readonly<Record<string, (command: SandboxCommand) => Promise<Truth>>> = {
-  async forEach(command) {
-    const frames: OutputFrame[] = [];
-    const exit = await command.forEach((frame) => void frames.push(frame));
-    return { ...joined(frames), exit };
-  },
-  async frames$(command) {
-    const frames = await observed(command);
-    return { ...joined(frames), exit: exitOf(frames.at(-1)) };
-  },
-  async 'the iterator'(command) {
-    const frames: SandboxFrame[] = [];
-    for await (const frame of command) frames.push(frame);
-    return { ...joined(frames), exit: exitOf(frames.at(-1)) };
-  },
-  async 'streams()'(command) {
-    const { stdout, stderr } = command.streams();
-    const [out, err] = await Promise.all([collect(stdout), collect(stderr)]);
-    return { stdout: out, stderr: err, exit: await command.exit };
-  },
-};
 
 export const streamingReaderCases: readonly ConformanceCase[] = [
   {
@@ -191,8 +162,7 @@ export const streamingReaderCases: readonly ConformanceCase[] = [
         'asynchronous disposal': (command: SandboxCommand) => command[Symbol.asyncDispose](),
       };
       for (const [what, stop] of Object.entries(stops)) {
-        const command = await t.spawn(handle, t.words.puppet(), { stdin: true });
-        const reading = t.read(command);
+        const { command, reading } = await startPlainPuppet(t, handle);
         await command.writeStdin(puppetLine({ out: 'x' }));
         await reading.shows('x');
         await Promise.all([stop(command), stop(command)]);
@@ -247,8 +217,7 @@ export const streamingReaderCases: readonly ConformanceCase[] = [
         await expectRejection('forEach', call, { code: 'invalid', detail: 'argument', effect: 'none' });
       }
       const reading = t.read(command);
-      expectEqual('exit', await reading.exit(), { exitCode: 0 });
-      expectBytes('output', reading.stdout, 'unread');
+      await expectExit(reading, 0, 'unread');
     },
   },
 ];
@@ -257,37 +226,4 @@ async function expectDetached(command: SandboxCommand): Promise<void> {
   await expectRejection('exit', command.exit, DETACHED);
   await expectRejection('writeStdin', command.writeStdin('x'), DETACHED);
   await expectRejection('closeStdin', command.closeStdin(), DETACHED);
-}
-
-/** All that frames$ emits until it completes; rejects with its error. */
-function observed(command: SandboxCommand, onFrame?: (frame: SandboxFrame) => void): Promise<SandboxFrame[]> {
-  return new Promise((resolve, reject) => {
-    const frames: SandboxFrame[] = [];
-    command.frames$.subscribe({
-      next(frame) {
-        onFrame?.(frame);
-        frames.push(frame);
-      },
-      error: reject,
-      complete: () => resolve(frames),
-    });
-  });
-}
-
-function joined(frames: readonly SandboxFrame[]): { stdout: Buffer; stderr: Buffer } {
-  const streams = { stdout: [] as Uint8Array[], stderr: [] as Uint8Array[] };
-  for (const frame of frames) if (frame.type !== 'exit') streams[frame.type].push(frame.data);
-  return { stdout: Buffer.concat(streams.stdout), stderr: Buffer.concat(streams.stderr) };
-}
-
-function exitOf(frame: SandboxFrame | undefined): Exit {
-  expectThat('the last frame', frame?.type === 'exit', 'an exit', frame);
-  const { type: _, ...exit } = frame;
-  return exit;
-}
-
-async function collect(stream: Readable): Promise<Buffer> {
-  const pieces: Uint8Array[] = [];
-  for await (const piece of stream) pieces.push(piece as Uint8Array);
-  return Buffer.concat(pieces);
 }

@@ -1,6 +1,7 @@
 import type { ConformanceCase } from '../conformance-case.js';
 import { expectBytes, expectEqual, expectThat } from '../expect.js';
-import { expectPattern, noise, ALL_BYTES } from '../samples.js';
+import { ALL_BYTES, expectPattern, noise } from '../samples.js';
+import { expectExit, startPlainPuppet } from '../session.js';
 import { puppetLine } from '../vocabulary.js';
 
 export const streamingCases: readonly ConformanceCase[] = [
@@ -10,8 +11,7 @@ export const streamingCases: readonly ConformanceCase[] = [
     level: 'MUST',
     promise: 'frames',
     async run(t) {
-      const command = await t.spawn(await t.sandbox(), t.words.puppet(), { stdin: true });
-      const reading = t.read(command);
+      const { command, reading } = await startPlainPuppet(t);
       for (const piece of ['one', 'two', 'three']) {
         await command.writeStdin(puppetLine({ out: piece }));
         await reading.shows(piece);
@@ -19,7 +19,7 @@ export const streamingCases: readonly ConformanceCase[] = [
         await reading.shows(piece, t.tells.stderrApart ? 'stderr' : 'stdout');
       }
       await command.writeStdin(puppetLine({ exit: 7 }));
-      expectEqual('exit', await reading.exit(), { exitCode: 7 });
+      await expectExit(reading, 7);
       if (!t.tells.stderrApart) return expectBytes('output', reading.stdout, 'oneonetwotwothreethree');
       expectBytes('stdout', reading.stdout, 'onetwothree');
       expectBytes('stderr', reading.stderr, 'onetwothree');
@@ -34,10 +34,9 @@ export const streamingCases: readonly ConformanceCase[] = [
       const handle = await t.sandbox();
       for (let i = 0; i < 10; i++) {
         const short = await t.run(handle, t.words.print({ stdout: `last words ${i}`, exitCode: i }));
-        expectEqual('exit', await short.exit(), { exitCode: i });
-        expectBytes('output', short.stdout, `last words ${i}`);
+        await expectExit(short, i, `last words ${i}`);
         const long = await t.run(handle, t.words.lines(200_001));
-        expectEqual('exit', await long.exit(), { exitCode: 0 });
+        await expectExit(long, 0);
         expectEqual('bytes', long.bytes, 200_001);
         expectPattern(long.stdout, 0);
       }
@@ -49,16 +48,14 @@ export const streamingCases: readonly ConformanceCase[] = [
     level: 'MUST',
     promise: 'bytes',
     async run(t) {
-      const command = await t.spawn(await t.sandbox(), t.words.puppet(), { stdin: true });
-      const reading = t.read(command);
+      const { command, reading } = await startPlainPuppet(t);
       const text = Buffer.from('€😀é');
       for (let at = 0; at < text.byteLength; at++) {
         await command.writeStdin(puppetLine({ out: text.subarray(at, at + 1) }));
         await reading.until(`${at + 1} bytes have come`, () => reading.bytes === at + 1);
       }
       await command.closeStdin();
-      expectEqual('exit', await reading.exit(), { exitCode: 0 });
-      expectBytes('output', reading.stdout, text);
+      await expectExit(reading, 0, text);
     },
   },
   {
@@ -70,7 +67,7 @@ export const streamingCases: readonly ConformanceCase[] = [
       const stdout = Buffer.concat([ALL_BYTES, noise(2000, 3)]);
       const stderr = Buffer.concat([noise(2000, 4), ALL_BYTES]);
       const reading = await t.run(await t.sandbox(), t.words.print({ stdout, stderr }));
-      expectEqual('exit', await reading.exit(), { exitCode: 0 });
+      await expectExit(reading, 0);
       if (!t.tells.stderrApart) return expectEqual('bytes', reading.bytes, stdout.byteLength + stderr.byteLength);
       expectBytes('stdout', reading.stdout, stdout);
       expectBytes('stderr', reading.stderr, stderr);
@@ -87,7 +84,7 @@ export const streamingCases: readonly ConformanceCase[] = [
       const command = await t.spawn(await t.sandbox(), t.words.lines(bytes));
       const onFrame = ({ offset, data }: { offset: number; data: Uint8Array }): void => expectPattern(data, offset);
       const reading = t.read(command, { keep: false, onFrame });
-      expectEqual('exit', await reading.exit(), { exitCode: 0 });
+      await expectExit(reading, 0);
       expectEqual('bytes', reading.bytes, bytes);
       expectEqual('outputBytes', command.outputBytes, bytes);
     },
@@ -101,7 +98,7 @@ export const streamingCases: readonly ConformanceCase[] = [
     async run(t) {
       const bytes = t.volume(20_000_000);
       const reading = await t.run(await t.sandbox(), t.words.longLine(bytes));
-      expectEqual('exit', await reading.exit(), { exitCode: 0 });
+      await expectExit(reading, 0);
       expectBytes('the line', reading.stdout, Buffer.alloc(bytes, 'x'));
     },
   },
@@ -114,7 +111,7 @@ export const streamingCases: readonly ConformanceCase[] = [
     async run(t) {
       const last = t.volume(100_000);
       const reading = await t.run(await t.sandbox(), t.words.count(last));
-      expectEqual('exit', await reading.exit(), { exitCode: 0 });
+      await expectExit(reading, 0);
       expectBytes('stdout', reading.stdout, numbers(1, last, 1));
     },
   },
@@ -126,7 +123,7 @@ export const streamingCases: readonly ConformanceCase[] = [
     async run(t) {
       const last = t.volume(20_000);
       const reading = await t.run(await t.sandbox(), t.words.count(last, true));
-      expectEqual('exit', await reading.exit(), { exitCode: 0 });
+      await expectExit(reading, 0);
       if (!t.tells.stderrApart) return expectEqual('bytes', reading.bytes, numbers(1, last, 1).length);
       expectBytes('stdout', reading.stdout, numbers(1, last, 2));
       expectBytes('stderr', reading.stderr, numbers(2, last, 2));
@@ -177,8 +174,7 @@ export const streamingCases: readonly ConformanceCase[] = [
       await reading.shows('early ');
       await command.writeStdin(puppetLine({ out: 'late' }));
       await command.closeStdin();
-      expectEqual('exit', await reading.exit(), { exitCode: 0 });
-      expectBytes('output', reading.stdout, 'early late');
+      await expectExit(reading, 0, 'early late');
       expectEqual('outputBytes', command.outputBytes, 10);
     },
   },
@@ -191,8 +187,7 @@ export const streamingCases: readonly ConformanceCase[] = [
       const command = await t.spawn(await t.sandbox(), t.words.print({ stdout: 'kept', exitCode: 5 }));
       expectEqual('exit', await t.within('the exit', 10_000, command.exit), { exitCode: 5 });
       const reading = t.read(command);
-      expectEqual('the exit of the reader', await reading.exit(), { exitCode: 5 });
-      expectBytes('output', reading.stdout, 'kept');
+      await expectExit(reading, 5, 'kept');
     },
   },
   {

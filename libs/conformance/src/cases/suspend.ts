@@ -1,5 +1,7 @@
 import type { ConformanceCase } from '../conformance-case.js';
+import { exists, expectFile, modeOf } from '../errands.js';
 import { expectBytes, expectEqual, expectRejection, expectThat } from '../expect.js';
+import { expectNoSuccess, start } from '../session.js';
 import { puppetLine } from '../vocabulary.js';
 
 export const suspendCases: readonly ConformanceCase[] = [
@@ -25,16 +27,17 @@ export const suspendCases: readonly ConformanceCase[] = [
   },
   {
     id: 'SUS-002',
-    title: 'keeps files over suspend and resume',
+    title: 'keeps files and their modes over suspend and resume',
     level: 'MUST',
     promise: 'suspend-resume',
     needs: ['suspend'],
     async run(t) {
       const handle = await t.sandbox();
-      await t.adapter.writeFile(handle, 'deep/file', 'kept');
+      await t.adapter.writeFile(handle, 'deep/file', 'kept', { mode: 0o750 });
       await t.adapter.suspend(handle);
       const resumed = await t.adapter.resume(handle);
-      expectBytes('the file', (await t.exec(resumed, t.words.showFile('deep/file'))).output, 'kept');
+      await expectFile(t, resumed, 'deep/file', 'kept');
+      expectEqual('its mode', await modeOf(t, resumed, 'deep/file'), 0o750);
     },
   },
   {
@@ -69,7 +72,7 @@ export const suspendCases: readonly ConformanceCase[] = [
       expectBytes('output of spawn', reading.stdout, 'spawn');
       await t.adapter.suspend(handle);
       await t.adapter.writeFile(handle, 'file', 'written');
-      expectBytes('the file', (await t.exec(handle, t.words.showFile('file'))).output, 'written');
+      await expectFile(t, handle, 'file', 'written');
     },
   },
   {
@@ -80,8 +83,7 @@ export const suspendCases: readonly ConformanceCase[] = [
     needs: ['suspend', 'attach'],
     async run(t) {
       const handle = await t.sandbox();
-      const command = await t.spawn(handle, t.words.puppet(), { stdin: true, detachable: true });
-      const reading = t.read(command);
+      const { command, reading } = await start(t, handle, t.words.puppet(), { stdin: true, detachable: true });
       await command.writeStdin(puppetLine({ out: 'before' }));
       await reading.shows('before');
       const id = t.sessionId(command);
@@ -99,8 +101,7 @@ export const suspendCases: readonly ConformanceCase[] = [
         expectEqual('exit code', (await replay.exit()).exitCode, 0);
         expectBytes('the whole output', replay.stdout, 'before and after');
       } else {
-        const ending = await t.within('the end of the output', 10_000, reading.ended);
-        expectThat('the end', !('exit' in ending) || ending.exit.exitCode !== 0, 'no success', ending);
+        await expectNoSuccess(t, reading);
         expectBytes('the output until then', reading.stdout, 'before');
       }
     },
@@ -120,9 +121,7 @@ export const suspendCases: readonly ConformanceCase[] = [
         (error: unknown) => error,
       );
       await t.adapter.writeFile(handle, 'go', '');
-      await t.eventually('the command runs', async () =>
-        (await t.exec(handle, t.words.exists('started'))).exitCode === 0 ? true : undefined,
-      );
+      await t.eventually('the command runs', async () => ((await exists(t, handle, 'started')) ? true : undefined));
       await t.adapter.suspend(handle);
       await t.adapter.resume(handle);
       // Where commands survive a suspend it would stay for ever.

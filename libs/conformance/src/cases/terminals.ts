@@ -1,9 +1,10 @@
 import type { TerminalSize } from '#libs/contract';
 import type { CaseContext } from '../case-context.js';
 import type { ConformanceCase } from '../conformance-case.js';
+import { expectNothingAt } from '../errands.js';
 import { expectBytes, expectEqual, expectError, expectRejection } from '../expect.js';
 import type { Reading } from '../reading.js';
-import { expectStopped, startSession } from '../session.js';
+import { expectExit, expectTerminated, start, startSession } from '../session.js';
 import type { Words } from '../vocabulary.js';
 
 const INVALID = { code: 'invalid', detail: 'argument', effect: 'none' } as const;
@@ -61,8 +62,10 @@ export const terminalCases: readonly ConformanceCase[] = [
     promise: 'processes',
     needs: ['tty', 'word:showTerminalSize'],
     async run(t) {
-      const command = await t.spawn(await t.sandbox(), showSize(t), { stdin: true, tty: { cols: 91, rows: 33 } });
-      const reading = t.read(command);
+      const { command, reading } = await start(t, await t.sandbox(), showSize(t), {
+        stdin: true,
+        tty: { cols: 91, rows: 33 },
+      });
       await expectLine(reading, '33 91');
       for (const size of [
         { cols: 120, rows: 40 },
@@ -83,9 +86,8 @@ export const terminalCases: readonly ConformanceCase[] = [
     needs: ['tty'],
     async run(t) {
       const handle = await t.sandbox();
-      const command = await t.spawn(handle, t.words.print({ exitCode: 3 }), { tty: true });
-      const reading = t.read(command);
-      expectEqual('exit', await reading.exit(), { exitCode: 3 });
+      const { command, reading } = await start(t, handle, t.words.print({ exitCode: 3 }), { tty: true });
+      await expectExit(reading, 3);
       await command.resize({ cols: 100, rows: 30 });
       await command.resize({ cols: 101, rows: 31 });
     },
@@ -115,7 +117,7 @@ export const terminalCases: readonly ConformanceCase[] = [
         await expectRejection(`a terminal of ${JSON.stringify(size)}`, call, INVALID);
       }
       expectEqual('requests', t.subject.insight?.requestCount?.(), before);
-      expectEqual('exit code of looking for a trace', (await t.exec(handle, t.words.exists('ran'))).exitCode, 1);
+      await expectNothingAt(t, handle, 'ran');
     },
   },
   {
@@ -125,8 +127,10 @@ export const terminalCases: readonly ConformanceCase[] = [
     promise: 'errors',
     needs: ['tty', 'word:showTerminalSize'],
     async run(t) {
-      const command = await t.spawn(await t.sandbox(), showSize(t), { stdin: true, tty: { cols: 91, rows: 33 } });
-      const reading = t.read(command);
+      const { command, reading } = await start(t, await t.sandbox(), showSize(t), {
+        stdin: true,
+        tty: { cols: 91, rows: 33 },
+      });
       await expectLine(reading, '33 91');
       for (const size of NO_SIZES) {
         await expectRejection(`resize to ${JSON.stringify(size)}`, command.resize(size as TerminalSize), INVALID);
@@ -148,7 +152,7 @@ export const terminalCases: readonly ConformanceCase[] = [
       // What a terminal may translate is left out.
       const [stdout, stderr] = [Buffer.from([0x1b, 0x5b, 0x33, 0x31, 0x6d, 0xff, 0xc3, 0x28]), Buffer.from('error')];
       const reading = await t.run(handle, t.words.print({ stdout, stderr, exitCode: 2 }), { tty: true });
-      expectEqual('exit', await reading.exit(), { exitCode: 2 });
+      await expectExit(reading, 2);
       expectBytes('stdout', reading.stdout, Buffer.concat([stdout, stderr]));
       expectBytes('stderr', reading.stderr, '');
     },
@@ -160,8 +164,7 @@ export const terminalCases: readonly ConformanceCase[] = [
     promise: 'stdin',
     needs: ['tty'],
     async run(t) {
-      const command = await t.spawn(await t.sandbox(), t.words.stay(), { stdin: true, tty: true });
-      const reading = t.read(command);
+      const { command, reading } = await start(t, await t.sandbox(), t.words.stay(), { stdin: true, tty: true });
       await expectLine(reading, 'ready');
       await command.writeStdin(ETX);
       const { exitCode } = await t.within('the end', 10_000, reading.exit());
@@ -237,8 +240,7 @@ export const terminalCases: readonly ConformanceCase[] = [
       const { reading, id } = await startSession(t, handle, t.words.stay(), { tty: true });
       await expectLine(reading, 'ready');
       await t.adapter.terminateSession(handle, id);
-      const ending = await t.within('the end of the output', 10_000, reading.ended);
-      if ('exit' in ending) expectStopped('the exit', ending.exit);
+      await expectTerminated(t, reading);
     },
   },
 ];

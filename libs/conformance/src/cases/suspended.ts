@@ -1,0 +1,43 @@
+import type { ConformanceCase } from '../conformance-case.js';
+import { expectGone } from '../errands.js';
+import { expectEqual, expectThat } from '../expect.js';
+import { expectListed, startReady } from '../session.js';
+
+const ERRAND = { trigger: 'go', mark: 'made' } as const;
+
+/** What is asked of a sandbox that sleeps. */
+export const suspendedCases: readonly ConformanceCase[] = [
+  {
+    id: 'SUS-009',
+    title: 'does not wake a suspended sandbox by asking for it or for all names',
+    level: 'MUST',
+    promise: 'suspend-resume',
+    needs: ['suspend'],
+    async run(t) {
+      const handle = await t.sandbox();
+      await t.adapter.suspend(handle);
+      const allowed = t.adapter.traits.parks === 'on_request' ? ['suspended'] : ['suspended', 'running'];
+      for (let round = 0; round < 3; round++) {
+        const { status } = await t.adapter.get(handle);
+        expectThat('status', allowed.includes(status), allowed.join(' or '), status);
+        expectEqual('whether it is listed', (await t.adapter.listAllNames()).includes(handle.name), true);
+      }
+    },
+  },
+  {
+    id: 'SUS-010',
+    title: 'terminates also what a suspend has made stand still: frozen is not gone',
+    level: 'MUST',
+    promise: 'terminate',
+    needs: ['suspend', 'terminate_session', 'attach'],
+    async run(t) {
+      const handle = await t.sandbox();
+      const { id } = await startReady(t, handle, t.words.family(ERRAND));
+      await t.adapter.suspend(handle);
+      await t.adapter.terminateSession(handle, id);
+      const resumed = await t.adapter.resume(handle);
+      await expectListed(t, resumed, []);
+      await expectGone(t, resumed, ERRAND);
+    },
+  },
+];
