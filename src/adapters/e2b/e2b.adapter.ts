@@ -169,13 +169,13 @@ export class E2bAdapter extends SandboxAdapter {
   }
 
   protected override doExec(handle: SandboxHandle, request: ExecRequest): Promise<ExecResult> {
-    return execInSandbox(this.#machines, this.#owners, this.#startMs, handle, request);
+    return execInSandbox(this.#machines, this.#owners, this.#control.startTimeoutMs, handle, request);
   }
 
   protected override async doSpawn(handle: SandboxHandle, request: SpawnRequest): Promise<SandboxCommand> {
     const spawn = (machine: E2bMachine, deadline: Deadline): Promise<SandboxCommand> =>
       spawnInSandbox(machine, this.#owners, handle, request, deadline);
-    return this.#seen.watch(await this.#inside(handle, request, spawn, this.#startMs));
+    return this.#seen.watch(await this.#inside(handle, request, spawn, this.#control.startTimeoutMs));
   }
 
   protected override doListSessions(handle: SandboxHandle, options: CallOptions): Promise<SandboxSession[]> {
@@ -188,7 +188,7 @@ export class E2bAdapter extends SandboxAdapter {
   protected override async doAttach(handle: SandboxHandle, request: AttachRequest): Promise<SandboxCommand> {
     const attach = (machine: E2bMachine, deadline: Deadline): Promise<SandboxCommand> =>
       attachInSandbox(machine, this.#owners, handle, request, deadline);
-    return this.#seen.watch(await this.#inside(handle, request, attach, this.#startMs));
+    return this.#seen.watch(await this.#inside(handle, request, attach, this.#control.startTimeoutMs));
   }
 
   protected override async doTerminateSession(handle: SandboxHandle, request: TerminateRequest): Promise<void> {
@@ -217,11 +217,6 @@ export class E2bAdapter extends SandboxAdapter {
       if (url === undefined) throw notSupported('the domain of the sandboxes is not known: set E2B_DOMAIN');
       return url;
     });
-  }
-
-  /** For a stream to be there, which may need the sandbox to be woken. */
-  get #startMs(): number {
-    return Math.max(60_000, 2 * this.#control.options.timeoutMs);
   }
 
   #inside<T>(

@@ -8,6 +8,7 @@ import { sandboxResource, type SandboxResource } from './e2b.resource.js';
 
 /** The service goes on with a change of state for so long. */
 const CHANGE_MS = 80_000;
+const START_MS = 60_000;
 
 /** Authenticated requests to the control plane of one team. */
 export class E2bControl extends ProviderClient {
@@ -29,6 +30,11 @@ export class E2bControl extends ProviderClient {
   /** For an operation that makes, pauses or wakes a sandbox, in milliseconds. */
   get changeTimeoutMs(): number {
     return Math.max(CHANGE_MS, this.options.timeoutMs);
+  }
+
+  /** For a stream to be there, which may need the sandbox to be woken, in milliseconds. */
+  get startTimeoutMs(): number {
+    return Math.max(START_MS, 2 * this.options.timeoutMs);
   }
 
   /**

@@ -1,6 +1,7 @@
 import { SandboxError } from '#libs/contract';
 import {
   NOT_UNDERSTOOD,
+  afterEarlier,
   bodyOf,
   faultOf,
   malformedAnswer,
@@ -53,11 +54,12 @@ export function answerError(answer: FailedAnswer): SandboxError {
   const connectCode = connectCodeOf(answer);
   const [code, init] = BY_CONNECT_CODE.get(connectCode) ?? byStatus(status, body);
   const waitMs = status === 429 || status >= 500 ? retryAfterMs(headers.get('retry-after')) : undefined;
-  return new SandboxError(code, {
+  const error = new SandboxError(code, {
     ...init,
     ...(waitMs !== undefined && { retryAfterMs: waitMs }),
     message: `E2B answered ${status}${connectCode === undefined ? '' : ` ${connectCode}`}`,
   });
+  return afterEarlier(error, answer);
 }
 
 /**
@@ -142,6 +144,11 @@ export function noDomain(): SandboxError {
 
 export function noSandbox(name: string): SandboxError {
   return new SandboxError('not_found', { effect: 'none', message: `there is no sandbox '${name}'` });
+}
+
+/** Of what only asked, or changed nothing yet that counts. */
+export function changedNothing(error: unknown): never {
+  throw error instanceof SandboxError ? error.with({ effect: 'none' }) : error;
 }
 
 /** What a sandbox that neither runs nor is gone answers after all patience. */

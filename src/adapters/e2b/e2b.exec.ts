@@ -15,7 +15,14 @@ import { commandOf } from './e2b.spawn.js';
 import { startCommand, type StartedCommand } from './e2b.start-command.js';
 import { stopSession } from './e2b.stop.js';
 
-/** Runs a command to its end. */
+/** After the time of a command is up, so that this is what its call rejects with. */
+const LATE_MS = 100;
+
+/**
+ * Runs a command to its end.
+ *
+ * @param timeoutMs in which it begins
+ */
 export async function execInSandbox(
   machines: E2bMachines,
   owners: StdinOwners,
@@ -25,15 +32,17 @@ export async function execInSandbox(
 ): Promise<ExecResult> {
   checkArguments(request);
   const { stdin, signal, ...rest } = request;
+  const leftMs = rest.timeoutMs === undefined ? timeoutMs : rest.startedAtMs + rest.timeoutMs - performance.now();
   let started: { readonly machine: E2bMachine; readonly command: StartedCommand } | undefined;
   const start = async (): Promise<SandboxCommand> => {
-    const spec = { ...rest, stdin: stdin !== undefined, detachable: false };
+    const spec = { ...rest, ...(signal && { signal }), stdin: stdin !== undefined, detachable: false };
     const begin = (deadline: Deadline) =>
       machines.within(handle, deadline, async (machine) => ({
         machine,
         command: await startCommand(machine, spec, deadline),
       }));
-    started = await withinDeadline(timeoutMs, signal, begin);
+    // What has not begun when the time of the command is up does not begin any more.
+    started = await withinDeadline(Math.min(timeoutMs, Math.max(0, leftMs) + LATE_MS), signal, begin);
     return commandOf(started.machine, owners, handle, started.command, stdin !== undefined);
   };
   return collectExec(start(), {

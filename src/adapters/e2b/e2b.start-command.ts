@@ -1,6 +1,6 @@
 import { CommandStream, type ProcessRequest } from '#libs/contract';
 import { titleOf } from '../common/command-words.js';
-import type { Deadline } from '../common/deadline.js';
+import { withinDeadline, type Deadline } from '../common/deadline.js';
 import { FirstWord } from '../common/first-word.js';
 import { JournalFeed } from '../common/journal-feed.js';
 import { newNonce } from '../common/session-id.js';
@@ -9,7 +9,7 @@ import { shimProgram } from '../common/shim.js';
 import { checkFirstWord } from '../common/shim-word.js';
 import type { E2bMachine } from './e2b.machine.js';
 import type { E2bProcess } from './e2b.process.js';
-import { reap, startProgram, startScript } from './e2b.start-process.js';
+import { reap, sendProgram, startScript, startShell } from './e2b.start-process.js';
 
 /** How a command without a terminal is started. */
 export interface StartSpec extends ProcessRequest {
@@ -29,6 +29,8 @@ export interface StartedCommand {
 /**
  * Starts a command and resolves once the shim runs, which has looked at the directory by then. A failure after the
  * command was sent has effect `unknown`.
+ *
+ * @param deadline until which it is sent
  */
 export async function startCommand(machine: E2bMachine, spec: StartSpec, deadline: Deadline): Promise<StartedCommand> {
   const nonce = newNonce();
@@ -42,8 +44,14 @@ export async function startCommand(machine: E2bMachine, spec: StartSpec, deadlin
   try {
     const kind = spec.detachable ? 'd' : 'c';
     const program = shimProgram({ ...spec, nonce, soleReader: true });
-    process = await startProgram(machine, { kind, nonce, title: titleOf(spec) }, program, parsed(first), deadline);
-    checkFirstWord(await deadline.race(first.arrived, 'unknown'));
+    const shown = { kind, nonce, title: titleOf(spec) } as const;
+    const shell = await startShell(machine, shown, parsed(first), deadline);
+    process = shell;
+    // What it is handed perhaps runs, so that it is not let go of because the time to begin is up.
+    await withinDeadline(machine.control.startTimeoutMs, spec.signal, async (running) => {
+      await sendProgram(machine, shell, shown, program, running);
+      checkFirstWord(await running.race(first.arrived, 'unknown'));
+    });
   } catch (error) {
     feed.stop();
     process?.close();

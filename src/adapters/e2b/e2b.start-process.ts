@@ -3,7 +3,8 @@ import { SandboxError, type TerminalSize } from '#libs/contract';
 import { withinDeadline, type Deadline } from '../common/deadline.js';
 import { closedBeforeExit } from '../common/journal-errors.js';
 import { processTag, type ProcessKind } from '../common/session-id.js';
-import { FROM_STDIN } from '../common/shim-start.js';
+import { fromStdinWithin } from '../common/shim-start.js';
+import { changedNothing } from './e2b.errors.js';
 import { E2bProcess, type ProcessSink } from './e2b.process.js';
 import { nothingMissing, type E2bMachine } from './e2b.machine.js';
 import { liveProcesses } from './e2b.sessions.js';
@@ -20,19 +21,17 @@ export interface ProcessSpec {
 }
 
 /**
- * Starts a program that comes over stdin, so that neither its arguments nor its variables are in a list of processes.
- * Until it was sent nothing has run: a failure before that has effect `none`.
+ * Starts what waits for a program over stdin, so that neither its arguments nor its variables are in a list of
+ * processes. Until it was sent nothing has run: a failure has effect `none`. It ends when it gets none in time.
  */
-export async function startProgram(
+export function startShell(
   machine: E2bMachine,
   spec: ProcessSpec,
-  program: string,
   sink: ProcessSink,
   deadline: Deadline,
 ): Promise<E2bProcess> {
-  const process = await startScript(machine, spec, FROM_STDIN, sink, deadline).catch(nothingRan);
-  await sendProgram(machine, process, spec, program, deadline);
-  return process;
+  const script = fromStdinWithin(Math.ceil(machine.control.startTimeoutMs / 1000));
+  return startScript(machine, spec, script, sink, deadline).catch(changedNothing);
 }
 
 /** What a shell that waits for it runs. */
@@ -87,7 +86,7 @@ export function startOnTerminal(
   sink: ProcessSink,
   deadline: Deadline,
 ): Promise<E2bProcess> {
-  return start(machine, spec, { cmd: 'sh', args: ['-c', script] }, size, sink, deadline).catch(nothingRan);
+  return start(machine, spec, { cmd: 'sh', args: ['-c', script] }, size, sink, deadline).catch(changedNothing);
 }
 
 /** Joins a process that was just seen alive: what it prints from here on. */
@@ -154,9 +153,4 @@ async function start(
     throw error;
   }
   return process;
-}
-
-/** A shell that waits for its program has done nothing. */
-function nothingRan(error: unknown): never {
-  throw error instanceof SandboxError ? error.with({ effect: 'none' }) : error;
 }
