@@ -1,6 +1,7 @@
 import { MAX_TIMEOUT_MS, SandboxError, type TerminalSize } from '#libs/contract';
 import { withinDeadline } from '../common/deadline.js';
 import type { HttpAnswer } from '../common/http-client.js';
+import { mayHaveActed } from '../common/failed-answer.js';
 import { closedBeforeExit, commandExited } from '../common/journal-errors.js';
 import { asObject, type JsonObject } from '../common/json.js';
 import { notSupported } from '../common/not-supported.js';
@@ -28,7 +29,8 @@ export class E2bInput {
   async write(data: Uint8Array): Promise<void> {
     for (let at = 0; at < data.byteLength; at += PIECE_BYTES) {
       const sending = this.#send(data.subarray(at, at + PIECE_BYTES));
-      await (at === 0 ? sending : sending.catch(failAfterPart));
+      // A piece that did nothing is still the end of a write of which a part was taken.
+      await (at === 0 ? sending : sending.catch(mayHaveActed));
     }
   }
 
@@ -75,9 +77,4 @@ export class E2bInput {
     if (answer.ok && asObject(answer.json()) === undefined) throw malformedReply(method);
     return answer;
   }
-}
-
-/** A piece that did nothing is still the end of a write of which a part was taken. */
-function failAfterPart(error: unknown): never {
-  throw error instanceof SandboxError && error.effect === 'none' ? error.with({ effect: 'unknown' }) : error;
 }

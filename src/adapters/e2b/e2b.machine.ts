@@ -5,6 +5,7 @@ import { HttpAnswer, HttpClient, readAnswer, type HttpRequest } from '../common/
 import {
   answerError,
   callError,
+  changedNothing,
   connectCodeOf,
   isUnreached,
   malformedReply,
@@ -19,14 +20,15 @@ import { asObject, type JsonObject } from '../common/json.js';
 import { envelope } from './connect-envelope.js';
 
 const ENVD_PORT = 49_983;
-const MAX_ERROR_BYTES = 64 * 1024;
+/** Of what is no stream. */
+const MAX_PAGE_BYTES = 64 * 1024;
 /** How often a sandbox that runs and yet is not reached is tried. */
 const MOST_ROUNDS = 12;
 const STREAM_TYPE = 'application/connect+json';
 
 /** How a request to a sandbox is made beyond what it says. */
 export interface Reach {
-  /** Whether it is sent again while that may help. @default false */
+  /** Whether it is sent again while that may help: of what changes nothing that counts. @default false */
   readonly again?: boolean;
   /** Whether a sandbox that is paused is woken for it. @default true */
   readonly wake?: boolean;
@@ -82,12 +84,13 @@ export class E2bMachine {
   async send(request: HttpRequest, { again = false, wake = true }: Reach = {}): Promise<HttpAnswer> {
     const once = (): Promise<HttpAnswer> => this.#reached(request.deadline, wake, () => this.#envd.request(request));
     if (!again) return once();
-    return this.control.retry(request.deadline, async () => {
+    const attempt = async (): Promise<HttpAnswer> => {
       const answer = await once();
       const isPassing = answer.status === 429 || (answer.status >= 500 && connectCodeOf(answer) === undefined);
       if (isPassing && answer.status !== 507) throw answerError(answer);
       return answer;
-    });
+    };
+    return this.control.retry(request.deadline, attempt).catch(changedNothing);
   }
 
   /** A unary call of envd. @throws {SandboxError} as its error says */
@@ -122,7 +125,7 @@ export class E2bMachine {
     const answer = await this.#reached(deadline, true, async () => {
       const response = await this.#envd.open({ method: 'POST', path: `/${method}`, headers, body, deadline }, life);
       const isStream = response.status === 200 && response.headers.get('content-type')?.startsWith(STREAM_TYPE);
-      return isStream ? response : deadline.race(readAnswer(response, MAX_ERROR_BYTES), 'unknown');
+      return isStream ? response : deadline.race(readAnswer(response, MAX_PAGE_BYTES), 'unknown');
     });
     if (!(answer instanceof HttpAnswer)) return answer;
     throw answer.ok ? malformedReply(method) : callError(method, answer);

@@ -3,11 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { SandboxError, type SandboxHandle } from '#libs/contract';
 import { BoundedMap } from '../common/bounded-map.js';
 import type { Deadline } from '../common/deadline.js';
-import { notProved, unconfirmed } from '../common/failed-answer.js';
+import { mayHaveActed, notProved, unconfirmed } from '../common/failed-answer.js';
 import type { HttpAnswer } from '../common/http-client.js';
 import { compareClaims, metadataOf, newClaim, type Claim } from './e2b.claim.js';
 import { sandboxPath, type E2bControl } from './e2b.control.js';
-import { answerError, isMissing, malformedReply, noSandbox } from './e2b.errors.js';
+import { answerError, changedNothing, isMissing, malformedReply, noSandbox } from './e2b.errors.js';
 import { listSandboxes } from './e2b.listing.js';
 import { isSandboxId, sandboxResource, type SandboxResource } from './e2b.resource.js';
 
@@ -51,9 +51,9 @@ export class E2bNames {
         const own = await this.#post(name, made, deadline).catch((error: unknown) =>
           this.#lookFor(made, error, deadline),
         );
-        if (await this.#wins(name, made, own.id, deadline).catch(wasMade)) return own;
+        if (await this.#wins(name, made, own.id, deadline).catch(mayHaveActed)) return own;
         // Nobody was given it.
-        await this.#discard(own.id, made, deadline).catch(wasMade);
+        await this.#discard(own.id, made, deadline).catch(mayHaveActed);
         const winner = await this.find(name, deadline);
         if (winner === undefined) throw unconfirmed('the creation');
         return winner;
@@ -64,7 +64,7 @@ export class E2bNames {
 
   /** One attempt. @throws {SandboxError} `already_exists` */
   async createNew(name: string, deadline: Deadline): Promise<SandboxResource> {
-    const before = await listSandboxes(this.#control, { name }, deadline).catch(onlyAsked);
+    const before = await listSandboxes(this.#control, { name }, deadline).catch(changedNothing);
     if (before.length > 0) throw alreadyExists(name);
     const claim = newClaim();
     const own = await this.#post(name, claim, deadline).catch(async (error: unknown) => {
@@ -75,7 +75,8 @@ export class E2bNames {
     const wins = await this.#wins(name, claim, own.id, deadline).catch(notProved('that no other has the name'));
     if (wins) return own;
     await this.#discard(own.id, claim, deadline).catch(notProved('the deletion of a sandbox that lost its name'));
-    if ((await listSandboxes(this.#control, { name }, deadline).catch(onlyAsked)).length > 0) throw alreadyExists(name);
+    if ((await listSandboxes(this.#control, { name }, deadline).catch(changedNothing)).length > 0)
+      throw alreadyExists(name);
     throw unconfirmed('the creation').with({ effect: 'none' });
   }
 
@@ -218,15 +219,6 @@ function creationError(answer: HttpAnswer): SandboxError {
 
 function alreadyExists(name: string): SandboxError {
   return new SandboxError('already_exists', { effect: 'none', message: `there is a sandbox '${name}' already` });
-}
-
-function onlyAsked(error: unknown): never {
-  throw error instanceof SandboxError ? error.with({ effect: 'none' }) : error;
-}
-
-/** A sandbox was made, whatever was refused afterwards. */
-function wasMade(error: unknown): never {
-  throw error instanceof SandboxError && error.effect === 'none' ? error.with({ effect: 'unknown' }) : error;
 }
 
 /** Resolves once what was deleted is no longer shown. */
