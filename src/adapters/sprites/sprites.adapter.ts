@@ -126,13 +126,13 @@ export class SpritesAdapter extends SandboxAdapter {
   /** The platform parks by itself: only whether there is something to park is asked. */
   protected override doSuspend(handle: SandboxHandle, options: CallOptions): Promise<void> {
     return this.#within(options, async (deadline) => {
-      await this.#management.get(handle, deadline);
+      await this.#management.look(handle, deadline);
     });
   }
 
   protected override doResume(handle: SandboxHandle, options: CallOptions): Promise<SandboxHandle> {
     return this.#within(options, async (deadline) => {
-      await this.#management.get(handle, deadline);
+      await this.#management.look(handle, deadline);
       return sandboxHandle(this.provider, handle.name, handle.instanceId);
     });
   }

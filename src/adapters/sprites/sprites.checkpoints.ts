@@ -1,6 +1,6 @@
 import { SandboxError, type Checkpoint } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
-import { unconfirmed } from '../common/failed-answer.js';
+import { mayHaveActed, unconfirmed } from '../common/failed-answer.js';
 import type { HttpAnswer } from '../common/http-client.js';
 import { asObject, parseJsonLines, type JsonObject } from '../common/json.js';
 import { newNonce } from '../common/session-id.js';
@@ -21,19 +21,20 @@ export async function createCheckpoint(client: SpritesClient, name: string, dead
   const answer = await post(client, spritePath(name, 'checkpoint'), { comment }, deadline);
   if (!answer.ok) throw answerError(answer);
   const lines = parseJsonLines(answer.text());
-  if (lines?.some(isFailure)) {
-    throw new SandboxError('provider', {
-      effect: 'unknown',
-      message: 'the Sprites API reported that the checkpoint failed',
-    });
-  }
+  if (lines?.some(isFailure)) throw checkpointFailed();
   if (!isComplete(lines)) throw unconfirmed('the checkpoint');
-  const listed = await client.sendAgain({ method: 'GET', path: spritePath(name, 'checkpoints'), deadline });
-  if (!listed.ok) throw answerError(listed).with({ effect: 'unknown' });
-  const found = entriesIn(listed).filter((entry) => entry['comment'] === comment && entry['id'] !== LIVE);
-  const id = found[0]?.['id'];
-  if (found.length !== 1 || typeof id !== 'string' || id === '') throw unconfirmed('the checkpoint');
+  const entries = await listCheckpoints(client, name, deadline).catch(mayHaveActed);
+  const [made, ...others] = entries.filter((entry) => entry['comment'] === comment && entry['id'] !== LIVE);
+  const id = made?.['id'];
+  if (others.length > 0 || typeof id !== 'string' || id === '') throw unconfirmed('the checkpoint');
+  if (made?.['health'] === 'mount_failed') throw checkpointFailed();
   return { id };
+}
+
+async function listCheckpoints(client: SpritesClient, name: string, deadline: Deadline): Promise<JsonObject[]> {
+  const answer = await client.sendAgain({ method: 'GET', path: spritePath(name, 'checkpoints'), deadline });
+  if (!answer.ok) throw answerError(answer);
+  return entriesIn(answer);
 }
 
 /** Puts the disk back, which ends every session. Resolves once the service said that it is done. */
@@ -73,8 +74,15 @@ function isComplete(lines: readonly JsonObject[] | undefined): boolean {
 
 function entriesIn(answer: HttpAnswer): JsonObject[] {
   const body = answer.json();
-  if (!Array.isArray(body)) throw malformedReply('the list of checkpoints').with({ effect: 'unknown' });
+  if (!Array.isArray(body)) throw malformedReply('the list of checkpoints');
   return (body as unknown[]).map((entry) => asObject(entry) ?? {});
+}
+
+function checkpointFailed(): SandboxError {
+  return new SandboxError('provider', {
+    effect: 'unknown',
+    message: 'the Sprites API reported that the checkpoint failed',
+  });
 }
 
 function noCheckpoint(): SandboxError {

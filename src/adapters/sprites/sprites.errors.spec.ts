@@ -14,11 +14,11 @@ describe('answers of the Sprites API', () => {
     [400, 'invalid', undefined, 'none'],
     [401, 'denied', undefined, 'none'],
     [403, 'denied', undefined, 'none'],
-    [404, 'not_found', undefined, 'none'],
+    [404, 'provider', 'malformed_reply', 'unknown'],
     [405, 'invalid', undefined, 'none'],
     [408, 'unavailable', undefined, 'unknown'],
-    [409, 'already_exists', undefined, 'none'],
-    [410, 'not_found', undefined, 'none'],
+    [409, 'unavailable', undefined, 'none'],
+    [410, 'provider', 'malformed_reply', 'unknown'],
     [413, 'invalid', 'request_too_large', 'none'],
     [414, 'invalid', 'request_too_large', 'none'],
     [418, 'invalid', undefined, 'none'],
@@ -30,14 +30,32 @@ describe('answers of the Sprites API', () => {
     [599, 'unavailable', undefined, 'unknown'],
   ])('%p is %s, %s, %s', (status, code, detail, effect) => {
     expect(words(answerError(answer(status)))).toEqual({ code, detail, effect });
-    if (status === 404 || status === 410) return;
     expect(words(answerError(answer(status, '<html>no</html>')))).toEqual({ code, detail, effect });
   });
 
-  test.each([404, 410])('a page with %p says nothing of what is there', (status) => {
+  test.each([404, 410])('a %p is not_found only in the words of the service', (status) => {
     const said = { code: 'provider', detail: 'malformed_reply', effect: 'unknown' };
-    expect(words(answerError(answer(status, '\n<html>no</html>')))).toEqual(said);
-    expect(words(answerError(answer(status, '<html>no</html>'), 'read'))).toEqual(said);
+    const strange = [
+      '\n<html>no</html>',
+      '<p>sprite not found</p>',
+      '404 page not found\n',
+      '',
+      '{"error":',
+      { error: 1 },
+    ];
+    for (const body of strange) {
+      expect(words(answerError(answer(status, body)))).toEqual(said);
+      expect(words(answerError(answer(status, body), 'read'))).toEqual(said);
+    }
+    const missing = { code: 'not_found', detail: undefined, effect: 'none' };
+    for (const body of [{ error: 'sprite not found' }, 'session not found: 7', 'Checkpoint v1 not found\n']) {
+      expect(words(answerError(answer(status, body)))).toEqual(missing);
+    }
+  });
+
+  test('a refusal says what attempts before may have done', () => {
+    const { code, effect } = answerError({ ...answer(400), earlier: 'unknown' });
+    expect([code, effect]).toEqual(['invalid', 'unknown']);
   });
 
   test.each<[string, number, string, string, string | undefined, string]>([

@@ -1,12 +1,23 @@
 import { SandboxError } from '#libs/contract';
-import { bodyOf, faultOf, malformedAnswer, type FailedAnswer, type Fault } from '../common/failed-answer.js';
+import {
+  NOT_UNDERSTOOD,
+  afterEarlier,
+  bodyOf,
+  faultOf,
+  malformedAnswer,
+  type FailedAnswer,
+  type Fault,
+} from '../common/failed-answer.js';
+import { asObject } from '../common/json.js';
 import { retryAfterMs, secondsToMs } from '../common/retry-after.js';
 
+/** Beside 404 and 410, see {@link saysMissing}. What a 409 to a creation means is for that to say. */
 const BY_STATUS: Readonly<Record<number, Fault>> = {
-  404: ['not_found'],
-  409: ['already_exists'],
-  410: ['not_found'],
+  409: ['unavailable', { effect: 'none' }],
 };
+
+/** What the endpoints that answer in plain text say of what is not there. */
+const MISSING = /^\s*(?:sprite|session|checkpoint)\b[^<]*\bnot found\b/i;
 
 /** What a code means of a read, and of a write where it differs. */
 interface FileFault {
@@ -33,30 +44,41 @@ const BY_FILE_CODE: ReadonlyMap<string | undefined, FileFault> = new Map<string,
 
 /**
  * What an answer other than a success means. Goes by the status, and for files by the code in the body: a 404 of theirs
- * without one is the sprite's. The body's text, which may hold anything, is not repeated.
+ * without one is the sprite's. Of a 404 only the service's own is believed. The body's text, which may hold anything, is
+ * not repeated.
  *
  * @param use `read` and `write` of a file heed its codes
  */
 export function answerError(answer: FailedAnswer, use?: 'read' | 'write'): SandboxError {
   const { status } = answer;
-  // A gateway, or a base URL that leads elsewhere, knows nothing of what is there.
-  if ((status === 404 || status === 410) && isPage(answer)) return malformedReply(`status ${status} with a page`);
   const body = bodyOf(answer);
   const fileCode = fileCodeOf(answer);
   const ofFile = use && BY_FILE_CODE.get(fileCode);
-  const [code, init] = (use === 'write' ? (ofFile?.write ?? ofFile?.read) : ofFile?.read) ?? faultOf(status, BY_STATUS);
+  const [code, init] = (use === 'write' ? (ofFile?.write ?? ofFile?.read) : ofFile?.read) ?? byStatus(answer);
   const waitMs = waitOf(answer, body?.['retry_after_seconds']);
-  return new SandboxError(code, {
+  const error = new SandboxError(code, {
     ...init,
     ...(ofFile && init?.effect === undefined && status < 500 && { effect: 'none' as const }),
     ...(waitMs !== undefined && { retryAfterMs: waitMs }),
     message: `the Sprites API answered ${status}${ofFile ? ` ${fileCode}` : ''}`,
   });
+  return afterEarlier(error, answer);
 }
 
-/** Whether the service says that there is no sprite of a name, and not something on the way to it. */
-export function saysNoSprite(answer: Pick<FailedAnswer, 'status' | 'text'>): boolean {
-  return answer.status === 404 && typeof bodyOf(answer)?.['error'] === 'string';
+function byStatus(answer: FailedAnswer): Fault {
+  const { status } = answer;
+  if (status !== 404 && status !== 410) return faultOf(status, BY_STATUS);
+  return saysMissing(answer) ? ['not_found'] : NOT_UNDERSTOOD;
+}
+
+/**
+ * Whether the service itself says that there is no such thing: a gateway, or a base URL that leads elsewhere, has a 404
+ * of its own and knows nothing of what is there.
+ */
+export function saysMissing(answer: Pick<FailedAnswer, 'status' | 'text'>): boolean {
+  if (answer.status !== 404 && answer.status !== 410) return false;
+  const body = bodyOf(answer);
+  return typeof body?.['error'] === 'string' || typeof body?.['code'] === 'string' || MISSING.test(answer.text());
 }
 
 /** A page for people, which the service never answers with. */
@@ -79,6 +101,12 @@ function waitOf({ status, headers }: FailedAnswer, seconds: unknown): number | u
 /** A success whose body is not what it must be. */
 export function malformedReply(what: string): SandboxError {
   return malformedAnswer('the Sprites API', what);
+}
+
+/** A list that says how many it holds, and holds fewer, is no list. @throws {SandboxError} */
+export function checkCount(body: unknown, entries: readonly unknown[], what: string): void {
+  const count = asObject(body)?.['count'];
+  if (count !== undefined && count !== entries.length) throw malformedReply(what);
 }
 
 export function noToken(): SandboxError {

@@ -7,7 +7,7 @@ import { asObject } from '../common/json.js';
 import { notSupported } from '../common/not-supported.js';
 import { newNonce } from '../common/session-id.js';
 import { spritePath, type SpritesClient } from './sprites.client.js';
-import { answerError, fileCodeOf, malformedReply } from './sprites.errors.js';
+import { answerError, checkCount, fileCodeOf, malformedReply } from './sprites.errors.js';
 
 const DEFAULT_MODE = 0o644;
 
@@ -53,10 +53,12 @@ export class SpritesFiles {
         json: { source, dest: target, workingDir: '/' },
         deadline,
       });
-      if (answer.ok) return true;
+      if (answer.ok) return checkDone(answer, 'the new name of the file');
       if (fileCodeOf(answer) !== 'EEXIST') throw answerError(answer, 'write');
     } catch (error) {
-      await this.#remove(name, source).catch(() => {});
+      // Whoever has no time left does not wait for it.
+      const removed = this.#remove(name, source).catch(() => {});
+      if (!deadline.signal.aborted) await removed;
       throw error;
     }
     await this.#remove(name, source).catch(() => {});
@@ -73,6 +75,7 @@ export class SpritesFiles {
       deadline,
     });
     if (!answer.ok) throw answerError(answer, 'write');
+    checkDone(answer, 'the file that was written');
     const size = asObject(answer.json())?.['size'];
     if (size === undefined || size === body.byteLength) return;
     throw new SandboxError('write_failed', { effect: 'unknown', message: 'another size was written than was sent' });
@@ -154,6 +157,12 @@ export class SpritesFiles {
   }
 }
 
+/** Either nothing or an object is said of what was done: a page of something on the way is not. */
+function checkDone(answer: HttpAnswer, what: string): true {
+  if (answer.status !== 204 && asObject(answer.json()) === undefined) throw malformedReply(what);
+  return true;
+}
+
 function at(path: string): [string, string][] {
   return [
     ['path', path],
@@ -167,6 +176,15 @@ function absolute(path: string): string {
   return whole;
 }
 
+/** Whoever joins it to a directory must stay in there. */
+function isFileName(name: unknown): name is string {
+  return typeof name === 'string' && name !== '' && name !== '.' && name !== '..' && !/[/\0]/.test(name);
+}
+
+function isSize(size: unknown): size is number {
+  return typeof size === 'number' && Number.isSafeInteger(size) && size >= 0;
+}
+
 const TYPES: ReadonlyMap<unknown, FileStat['type']> = new Map([
   ['file', 'file'],
   ['directory', 'directory'],
@@ -176,14 +194,15 @@ const TYPES: ReadonlyMap<unknown, FileStat['type']> = new Map([
 function entriesIn(answer: HttpAnswer): (FileEntry & { readonly path: string })[] {
   const entries = asObject(answer.json())?.['entries'];
   if (!Array.isArray(entries)) throw malformedReply('the list of files');
+  checkCount(answer.json(), entries, 'the list of files');
   return entries.map((raw: unknown) => {
     const { name, path, type, size, mode, modTime } = asObject(raw) ?? {};
     const bits = typeof mode === 'string' && /^[0-7]{3,6}$/.test(mode) ? Number.parseInt(mode, 8) & 0o7777 : undefined;
     const modifiedAt = typeof modTime === 'string' ? new Date(modTime) : undefined;
     if (
-      typeof name !== 'string' ||
+      !isFileName(name) ||
       typeof path !== 'string' ||
-      typeof size !== 'number' ||
+      !isSize(size) ||
       bits === undefined ||
       modifiedAt === undefined ||
       Number.isNaN(modifiedAt.getTime())

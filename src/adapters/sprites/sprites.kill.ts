@@ -1,6 +1,6 @@
 import type { Deadline } from '../common/deadline.js';
 import type { HttpAnswer } from '../common/http-client.js';
-import { parseJsonLines } from '../common/json.js';
+import { parseJsonLines, type JsonObject } from '../common/json.js';
 import { spritePath, type SpritesClient } from './sprites.client.js';
 import { isPage } from './sprites.errors.js';
 
@@ -41,14 +41,14 @@ export async function killProcess(
   const { status } = answer;
   if (status === 404 || status === 410) return isPage(answer) ? { outcome: 'unproved' } : { outcome: 'ended', status };
   if (status >= 400 && status < 500) return { outcome: 'refused', answer };
-  return (status === 200 && proof(answer.text(), signal)) || { outcome: 'unproved' };
+  return (status === 200 && proof(answer.text(), signal, pid)) || { outcome: 'unproved' };
 }
 
 /**
- * Every line an object, the last one `complete` with an exit code, `exited` or `killed` before it, and of a KILL the
- * line that it was sent to a process.
+ * Every line an object, the last one `complete` with an exit code, `exited` or `killed` before it. Where a line says
+ * which process was signalled, one says that it was this one, and of a KILL there is such a line.
  */
-function proof(text: string, signal: KillRequest['signal']): KillOutcome | undefined {
+function proof(text: string, signal: KillRequest['signal'], pid: string): KillOutcome | undefined {
   const lines = parseJsonLines(text);
   const last = lines?.at(-1);
   if (lines === undefined || last?.['type'] !== 'complete' || !isExitCode(last['exit_code'])) return undefined;
@@ -56,12 +56,14 @@ function proof(text: string, signal: KillRequest['signal']): KillOutcome | undef
   if (!before.every(({ type }) => BEFORE_THE_LAST.has(type))) return undefined;
   const killed = before.some(({ type }) => type === 'killed');
   if (!killed && !before.some(({ type }) => type === 'exited')) return undefined;
-  if (signal === 'SIGTERM') return { outcome: 'gone', killed };
-  const sent = before.some(
-    ({ type, signal: sentSignal, pid }) =>
-      type === 'signal' && sentSignal === 'SIGKILL' && typeof pid === 'number' && Number.isInteger(pid) && pid > 0,
-  );
-  return sent ? { outcome: 'gone', killed: true } : undefined;
+  const sent = before.filter((line) => line['type'] === 'signal' && line['pid'] !== undefined);
+  const isSignalled = sent.some((line) => String(line['pid']) === pid && (isKill(line) || signal === 'SIGTERM'));
+  if (signal === 'SIGTERM') return sent.length === 0 || isSignalled ? { outcome: 'gone', killed } : undefined;
+  return isSignalled ? { outcome: 'gone', killed: true } : undefined;
+}
+
+function isKill({ signal }: JsonObject): boolean {
+  return signal === 'SIGKILL';
 }
 
 function isExitCode(value: unknown): boolean {

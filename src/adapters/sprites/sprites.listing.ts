@@ -37,6 +37,7 @@ async function fetchPage(client: SpritesClient, token: string | undefined, deadl
   const query: [string, string][] = [['max_results', '50']];
   if (token !== undefined) query.push(['continuation_token', token]);
   const answer = await client.sendAgain({ method: 'GET', path: '/v1/sprites', query, deadline });
+  if (answer.status === 404 || answer.status === 410) throw malformedReply('the list of sprites');
   if (!answer.ok) throw answerError(answer);
   const { sprites, has_more: hasMore, next_continuation_token: next } = asObject(answer.json()) ?? {};
   if (!Array.isArray(sprites)) throw malformedReply('the list of sprites');
@@ -45,8 +46,11 @@ async function fetchPage(client: SpritesClient, token: string | undefined, deadl
     if (typeof name !== 'string' || name === '') throw malformedReply('the list of sprites');
     return name;
   });
-  if (hasMore !== true) return { names };
-  if (typeof next !== 'string' || next === '') throw endless('there is more, and no way to it');
+  const isLast = next === undefined || next === null || next === '';
+  // Nothing but a plain no is taken for the end while there is a way on.
+  if (hasMore === false || (hasMore === undefined && isLast)) return { names };
+  if (hasMore !== true && hasMore !== undefined) throw malformedReply('the list of sprites');
+  if (typeof next !== 'string' || isLast) throw endless('there is more, and no way to it');
   return { names, next };
 }
 

@@ -1,10 +1,11 @@
 import { SandboxError, type SandboxHandle } from '#libs/contract';
 import { Logger } from '@nestjs/common';
 import type { Deadline } from '../common/deadline.js';
-import { unconfirmed } from '../common/failed-answer.js';
+import { mayHaveActed, unconfirmed } from '../common/failed-answer.js';
 import type { HttpAnswer } from '../common/http-client.js';
+import { onlyAsked } from '../common/termination.js';
 import { spritePath, type SpritesClient } from './sprites.client.js';
-import { anotherIncarnation, answerError, malformedReply, nameTaken, saysNoSprite } from './sprites.errors.js';
+import { anotherIncarnation, answerError, malformedReply, isPage, nameTaken, saysMissing } from './sprites.errors.js';
 import { spriteResource, type SpriteResource } from './sprites.resource.js';
 
 /** How often a deleted sprite is asked for until it is gone. */
@@ -20,14 +21,14 @@ export class SpritesManagement {
   }
 
   /** Makes it, or finds the one that is there. After an answer that says neither, the name decides. */
-  async create(name: string, deadline: Deadline): Promise<SpriteResource | undefined> {
+  async create(name: string, deadline: Deadline): Promise<SpriteResource> {
     const sprite = await this.#client.retry(deadline, async () => {
       try {
         const answer = await this.#post(name, deadline);
-        if (answer.ok) return spriteResource(answer.json(), name);
+        if (answer.ok) return resourceIn(answer, name);
         if (answer.status === 409) return await this.#adopt(name, deadline);
         const taken = await this.#refused(answer, name, deadline);
-        if (taken === undefined) throw answerError(answer);
+        if (taken === undefined) throw refusal(answer);
         return taken;
       } catch (error) {
         if (!(error instanceof SandboxError) || error.effect !== 'unknown' || deadline.signal.aborted) throw error;
@@ -37,7 +38,7 @@ export class SpritesManagement {
       }
     });
     // A body that only names it says nothing about its URL.
-    if (this.#client.options.publicUrls && sprite?.url !== undefined && !sprite.isPublic)
+    if (this.#client.options.publicUrls && sprite.url !== undefined && !sprite.isPublic)
       await this.#open(name, deadline);
     return sprite;
   }
@@ -52,8 +53,9 @@ export class SpritesManagement {
       throw error instanceof SandboxError && error.code === 'provider' ? unconfirmed('the creation', error) : error;
     });
     if (answer.status >= 300 && answer.status < 400) throw unconfirmed('the creation', answerError(answer));
-    if (await this.#refused(answer, name, deadline)) throw nameTaken(name);
-    if (!answer.ok) throw answerError(answer);
+    const isTaken = answer.status === 409 && !isPage(answer);
+    if (isTaken || (await this.#refused(answer, name, deadline))) throw nameTaken(name);
+    if (!answer.ok) throw refusal(answer);
     const made = spriteResource(answer.json(), name);
     const id = made && (made.id ?? (await this.#look(name, deadline))?.id);
     if (id === undefined) throw unconfirmed('the creation');
@@ -63,8 +65,7 @@ export class SpritesManagement {
   /** `undefined`: there is none of that name. */
   async find(name: string, deadline: Deadline): Promise<SpriteResource | undefined> {
     const answer = await this.#client.sendAgain({ method: 'GET', path: spritePath(name), deadline });
-    if (saysNoSprite(answer)) return undefined;
-    if (answer.status === 404) throw malformedReply('the sprite');
+    if (saysMissing(answer)) return undefined;
     return resourceIn(answer, name);
   }
 
@@ -74,36 +75,47 @@ export class SpritesManagement {
     if (sprite === undefined) {
       throw new SandboxError('not_found', { effect: 'none', message: `there is no sprite '${name}'` });
     }
-    if (instanceId !== undefined && sprite.id !== instanceId) throw anotherIncarnation(name);
+    if (isAnother(sprite, instanceId)) throw anotherIncarnation(name);
     return sprite;
   }
 
-  /** For a handle that names an incarnation: that it is still the one, immediately before something is done to it. */
-  async verify(handle: SandboxHandle, deadline: Deadline): Promise<void> {
-    if (handle.instanceId === undefined) return;
-    await this.get(handle, deadline).catch((error: unknown) => {
+  /** As {@link get}, of a call that may do more: nothing is done yet. */
+  look(handle: SandboxHandle, deadline: Deadline): Promise<SpriteResource> {
+    return this.get(handle, deadline).catch((error: unknown) => {
       throw error instanceof SandboxError ? error.with({ effect: 'none' }) : error;
     });
   }
 
+  /** For a handle that names an incarnation: that it is still the one, immediately before something is done to it. */
+  async verify(handle: SandboxHandle, deadline: Deadline): Promise<void> {
+    if (handle.instanceId !== undefined) await this.look(handle, deadline);
+  }
+
   /** Resolves once the name is free, or belongs to another incarnation. */
-  async destroy({ name, instanceId }: SandboxHandle, deadline: Deadline): Promise<void> {
-    if (instanceId !== undefined) {
-      // Another one under that name means that this one is gone.
-      const sprite = await this.find(name, deadline);
-      if (sprite?.id !== instanceId) return;
-    }
-    const answer = await this.#client.sendAgain({ method: 'DELETE', path: spritePath(name), deadline });
-    if (!answer.ok && answer.status !== 404) throw answerError(answer);
+  async destroy(handle: SandboxHandle, deadline: Deadline): Promise<void> {
+    let isSent = false;
+    // The id is read before each attempt: after a lost answer the name may have been taken anew.
+    await this.#client.retry(deadline, async () => {
+      const look = isSent || handle.instanceId !== undefined;
+      if (look && (await this.#isGone(handle, deadline).catch(isSent ? mayHaveActed : onlyAsked))) return;
+      isSent = true;
+      const answer = await this.#client.send({ method: 'DELETE', path: spritePath(handle.name), deadline });
+      if (!answer.ok && answer.status !== 404 && answer.status !== 410) throw answerError(answer);
+    });
     await this.#client.retry(
       deadline,
       async () => {
-        const sprite = await this.find(name, deadline);
-        if (sprite === undefined || (instanceId !== undefined && sprite.id !== instanceId)) return;
+        if (await this.#isGone(handle, deadline).catch(mayHaveActed)) return;
         throw unconfirmed('the deletion');
       },
       GONE_ATTEMPTS,
     );
+  }
+
+  /** Another one under that name means that this one is gone. */
+  async #isGone({ name, instanceId }: SandboxHandle, deadline: Deadline): Promise<boolean> {
+    const sprite = await this.find(name, deadline);
+    return sprite === undefined || isAnother(sprite, instanceId);
   }
 
   async #post(name: string, deadline: Deadline): Promise<HttpAnswer> {
@@ -122,9 +134,9 @@ export class SpritesManagement {
     return this.find(name, deadline).catch(() => undefined);
   }
 
-  /** A 400 leaves open why: the one that has the name, if that is the reason. Nothing was made. */
+  /** A 400, or a page with 409, leaves open why: the one that has the name, if that is the reason. Nothing was made. */
   async #refused({ status }: HttpAnswer, name: string, deadline: Deadline): Promise<SpriteResource | undefined> {
-    if (status !== 400) return undefined;
+    if (status !== 400 && status !== 409) return undefined;
     return this.find(name, deadline).catch((error: unknown) => {
       throw error instanceof SandboxError && error.code === 'aborted'
         ? error.with({ effect: 'none' })
@@ -153,6 +165,18 @@ export class SpritesManagement {
       this.#logger.warn(`the URL of sprite '${name}' could not be made public: ${(error as Error).message}`);
     }
   }
+}
+
+/** @throws {SandboxError} `provider` / `malformed_reply`: the service does not say which one it is */
+function isAnother({ id }: SpriteResource, instanceId: string | undefined): boolean {
+  if (instanceId === undefined) return false;
+  if (id === undefined) throw malformedReply('the id of the sprite');
+  return id !== instanceId;
+}
+
+/** Of a creation: where no sprite is named there is none to be missing. */
+function refusal(answer: HttpAnswer): SandboxError {
+  return answer.status === 404 || answer.status === 410 ? malformedReply('the creation') : answerError(answer);
 }
 
 function resourceIn(answer: HttpAnswer, name: string): SpriteResource {

@@ -1,7 +1,7 @@
 import type { NetworkPolicy } from '#libs/contract';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Deadline } from '../common/deadline.js';
-import { unconfirmed } from '../common/failed-answer.js';
+import { mayHaveActed, unconfirmed } from '../common/failed-answer.js';
 import { asObject } from '../common/json.js';
 import { spritePath, type SpritesClient } from './sprites.client.js';
 import { answerError, malformedReply } from './sprites.errors.js';
@@ -39,17 +39,21 @@ export async function applyPolicy(
   if (!answer.ok) throw answerError(answer);
   const wanted = keyOf(rules);
   for (let attempt = 1; ; attempt += 1) {
-    const found = await client.sendAgain({ method: 'GET', path, deadline });
-    if (!found.ok) throw answerError(found).with({ effect: 'unknown' });
-    const inForce = asObject(found.json())?.['rules'];
-    if (!Array.isArray(inForce)) throw malformedReply('the network policy');
-    if (keyOf(inForce) === wanted) return;
+    if (keyOf(await rulesInForce(client, path, deadline).catch(mayHaveActed)) === wanted) return;
     if (attempt === READ_BACKS) throw unconfirmed('the network policy');
     const waitMs = client.options.retryBaseMs * attempt;
     await delay(waitMs, undefined, { signal: deadline.signal }).catch(() => {
       throw deadline.error('unknown');
     });
   }
+}
+
+async function rulesInForce(client: SpritesClient, path: string, deadline: Deadline): Promise<readonly unknown[]> {
+  const answer = await client.sendAgain({ method: 'GET', path, deadline });
+  if (!answer.ok) throw answerError(answer);
+  const rules = asObject(answer.json())?.['rules'];
+  if (!Array.isArray(rules)) throw malformedReply('the network policy');
+  return rules;
 }
 
 /** Rules in any order. */

@@ -17,6 +17,10 @@ const STATUS: ReadonlyMap<unknown, SandboxInfo['status']> = new Map([
   ['cold', 'suspended'],
 ]);
 
+function isWebUrl(url: unknown): url is string {
+  return typeof url === 'string' && /^https?:\/\//.test(url) && URL.canParse(url);
+}
+
 /** `undefined`: not the sprite of that name. */
 export function spriteResource(raw: unknown, name: string): SpriteResource | undefined {
   const { id, name: named, status, url, url_settings: settings } = asObject(raw) ?? {};
@@ -25,7 +29,7 @@ export function spriteResource(raw: unknown, name: string): SpriteResource | und
     ...(typeof id === 'string' && id !== '' && Buffer.byteLength(id) <= 256 && { id }),
     name,
     status: STATUS.get(status) ?? 'unknown',
-    ...(typeof url === 'string' && url !== '' && { url }),
+    ...(isWebUrl(url) && { url }),
     isPublic: asObject(settings)?.['auth'] === 'public',
     raw,
   };

@@ -3,7 +3,7 @@ import type { Deadline } from '../common/deadline.js';
 import { asObject } from '../common/json.js';
 import { findTag, formatSessionId } from '../common/session-id.js';
 import { spritePath, type SpritesClient } from './sprites.client.js';
-import { answerError, malformedReply } from './sprites.errors.js';
+import { answerError, checkCount, malformedReply } from './sprites.errors.js';
 
 /** A live session as the service lists it. */
 export interface LiveSession {
@@ -21,6 +21,7 @@ export async function liveSessions(client: SpritesClient, name: string, deadline
   const body = answer.json();
   const entries = Array.isArray(body) ? (body as unknown[]) : asObject(body)?.['sessions'];
   if (!Array.isArray(entries)) throw malformedReply('the list of sessions');
+  checkCount(body, entries, 'the list of sessions');
   return entries.map((entry: unknown) => {
     const { id, command, created, last_activity: lastActivity, tty } = asObject(entry) ?? {};
     const pid = typeof id === 'number' ? String(id) : id;

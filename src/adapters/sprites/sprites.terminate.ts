@@ -1,6 +1,6 @@
 import { SandboxError, type SandboxHandle, type TerminateRequest } from '#libs/contract';
 import { withinDeadline } from '../common/deadline.js';
-import { unconfirmed } from '../common/failed-answer.js';
+import { notProved, unconfirmed } from '../common/failed-answer.js';
 import { noSession } from '../common/journal-errors.js';
 import { parseSessionId } from '../common/session-id.js';
 import { TRANSPORT_MS, onlyAsked } from '../common/termination.js';
@@ -42,7 +42,7 @@ export async function terminateSession(
     const outcome = await killProcess(client, request, deadline).catch(lostAnswer);
     if (outcome.outcome === 'ended') {
       // A 404 may be that of something on the way: the list that had it must be without it.
-      const left = await findSession(client, name, id, deadline).catch(lostAnswer);
+      const left = await findSession(client, name, id, deadline).catch(notProved('the end of the session'));
       if (left === 'live') throw unconfirmed('the end of the session');
     }
     await conclude(client, name, id.nonce, mode, outcome);
