@@ -1,41 +1,25 @@
 import { inspect } from 'node:util';
 import { Logger } from '@nestjs/common';
-import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import { SpritesEmulator, redirectTo, type Fault, type SpritesEmulatorOptions } from '#libs/emulators';
-import { sandboxHandle, type SandboxHandle } from '#libs/contract';
+import { describe, expect, jest, test } from '@jest/globals';
+import { redirectTo, type Fault, type SpritesEmulator, type SpritesEmulatorOptions } from '#libs/emulators';
+import { sandboxHandle } from '#libs/contract';
 import { collect } from '../support/collect.js';
 import { refusal } from '../support/errors.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { settles, until } from '../support/until.js';
 import { SpritesAdapter } from '../../src/adapters/sprites/sprites.adapter.js';
 import { SpritesOptions } from '../../src/adapters/sprites/sprites.options.js';
-
-const closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close();
-});
-
-async function open(
-  options: Partial<SpritesEmulatorOptions> = {},
-  given: ConstructorParameters<typeof SpritesOptions>[0] = {},
-): Promise<{ emulator: SpritesEmulator; adapter: SpritesAdapter; box: SandboxHandle }> {
-  const emulator = await SpritesEmulator.start(options);
-  closing.push(() => emulator.close());
-  const settings = { token: emulator.token, baseUrl: `${emulator.url}/`, retryBaseMs: 2, timeoutMs: 3_000, ...given };
-  const adapter = new SpritesAdapter(new SpritesOptions(settings));
-  const box = await adapter.create('box');
-  emulator.calls.clear();
-  return { emulator, adapter, box };
-}
+import { closing, openSprites } from './open-sprites.js';
 
 const sh = (script: string): [string, string[]] => ['sh', ['-c', script]];
+const pidOf = ({ sessionId }: { readonly sessionId?: string }): number => Number(sessionId?.split('-')[0]);
 const ndjson = (...lines: object[]): string => lines.map((line) => `${JSON.stringify(line)}\n`).join('');
 const posts = ({ calls }: SpritesEmulator, path: string | RegExp): number =>
   calls.matching({ method: 'POST', path }).length;
 
 describe('creating a sprite', () => {
   test('adopts one that exists, and a new one is refused', async () => {
-    const { emulator, adapter, box } = await open();
+    const { emulator, adapter, box } = await openSprites();
     expect(await adapter.create('box')).toEqual(box);
     expect(await refusal(adapter.createNew('box'))).toMatchObject({ code: 'already_exists', effect: 'none' });
     const fresh = await adapter.createNew('fresh');
@@ -48,7 +32,7 @@ describe('creating a sprite', () => {
     ['loses the connection after it was made', { reset: true, effect: 'applied' }],
     ['answers 429 first', { answer: { status: 429, json: { retry_after_seconds: 0.01 } } }],
   ])('by name succeeds when the service %s', async (_, fault) => {
-    const { emulator, adapter } = await open();
+    const { emulator, adapter } = await openSprites();
     emulator.faults.add({ method: 'POST', path: '/v1/sprites', ...fault });
     expect(await adapter.create('other')).toEqual({ provider: 'sprites', name: 'other' });
     expect(emulator.names).toContain('other');
@@ -75,14 +59,14 @@ describe('creating a sprite', () => {
     ['answers 429', { answer: { status: 429 } }, { code: 'rate_limited', effect: 'none' }],
     ['answers 401', { answer: { status: 401 } }, { code: 'denied', effect: 'none' }],
   ])('of which the name is new is asked for once when the service %s', async (_, fault, expected) => {
-    const { emulator, adapter } = await open({}, { timeoutMs: 400 });
+    const { emulator, adapter } = await openSprites({}, { timeoutMs: 400 });
     emulator.faults.add({ method: 'POST', path: '/v1/sprites', ...fault });
     expect(await refusal(adapter.createNew('new'))).toMatchObject(expected);
     expect(posts(emulator, '/v1/sprites')).toBe(1);
   });
 
   test('of which nobody can say whether the name is taken is not refused as wrong', async () => {
-    const { emulator, adapter } = await open();
+    const { emulator, adapter } = await openSprites();
     emulator.faults.add({ method: 'POST', path: '/v1/sprites', answer: { status: 400 }, times: 2 });
     const look = emulator.faults.add({ method: 'GET', path: '/v1/sprites/box', answer: { status: 503 }, times: 4 });
     expect(await refusal(adapter.createNew('box'))).toMatchObject({ code: 'unavailable', effect: 'none' });
@@ -93,7 +77,7 @@ describe('creating a sprite', () => {
   });
 
   test('a URL that cannot be opened is logged and no failure', async () => {
-    const { emulator, adapter } = await open({}, { publicUrls: false });
+    const { emulator, adapter } = await openSprites({}, { publicUrls: false });
     const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
     const opening = new SpritesAdapter(
       new SpritesOptions({ token: emulator.token, baseUrl: emulator.url, retryBaseMs: 2 }),
@@ -117,7 +101,7 @@ describe('finding and deleting sprites', () => {
     ['a page of a gateway', { status: 404, html: '<html>nothing here</html>' }],
     ['a server that knows no such path', { status: 404, text: '404 page not found\n' }],
   ])('%s is no word of the service', async (_, answer) => {
-    const { emulator, adapter, box } = await open();
+    const { emulator, adapter, box } = await openSprites();
     emulator.faults.add({ path: '/v1/sprites/box', answer, times: 99 });
     const said = { code: 'provider', detail: 'malformed_reply' };
     expect(await refusal(adapter.get(box))).toMatchObject({ ...said, effect: 'none' });
@@ -127,7 +111,7 @@ describe('finding and deleting sprites', () => {
   });
 
   test('only a 404 is not_found', async () => {
-    const { emulator, adapter, box } = await open();
+    const { emulator, adapter, box } = await openSprites();
     expect(await refusal(adapter.get(adapter.buildHandle('none')))).toMatchObject({ code: 'not_found' });
     for (const [answer, code] of [
       [{ status: 500 }, 'unavailable'],
@@ -146,7 +130,7 @@ describe('finding and deleting sprites', () => {
   });
 
   test('every page of the listing is read, or none is given', async () => {
-    const { emulator, adapter } = await open({ pageSize: 2 });
+    const { emulator, adapter } = await openSprites({ pageSize: 2 });
     for (const name of ['a', 'b', 'c', 'd']) await adapter.create(name);
     expect((await adapter.listAllNames()).toSorted()).toEqual(['a', 'b', 'box', 'c', 'd']);
     emulator.faults.add({ method: 'GET', path: '/v1/sprites', nth: 2, times: 20, answer: { status: 500 } });
@@ -158,7 +142,7 @@ describe('finding and deleting sprites', () => {
   });
 
   test('a delete that answers 500 is repeated, and proved by a 404', async () => {
-    const { emulator, adapter, box } = await open();
+    const { emulator, adapter, box } = await openSprites();
     emulator.faults.add({ method: 'DELETE', answer: { status: 500 }, effect: 'applied' });
     await adapter.destroy(box);
     expect(emulator.names).toEqual([]);
@@ -167,13 +151,13 @@ describe('finding and deleting sprites', () => {
   });
 
   test('a delete that changes nothing is not believed', async () => {
-    const { emulator, adapter, box } = await open();
+    const { emulator, adapter, box } = await openSprites();
     emulator.faults.add({ method: 'DELETE', answer: { status: 204 } });
     expect(await refusal(adapter.destroy(box))).toMatchObject({ code: 'unavailable', effect: 'unknown' });
   });
 
   test('a handle of another incarnation restores and terminates nothing, and for destroy it is gone', async () => {
-    const { emulator, adapter } = await open({}, { checkpointCreationEnabled: true });
+    const { emulator, adapter } = await openSprites({}, { checkpointCreationEnabled: true });
     const old = sandboxHandle('sprites', 'box', 'sprite-of-before');
     expect(await refusal(adapter.get(old))).toMatchObject({ code: 'not_found' });
     await adapter.destroy(old);
@@ -187,7 +171,7 @@ describe('finding and deleting sprites', () => {
 
 describe('the credential', () => {
   test('without one every call is denied and nothing is sent', async () => {
-    const { emulator } = await open();
+    const { emulator } = await openSprites();
     const token = process.env['SPRITES_TOKEN'];
     delete process.env['SPRITES_TOKEN'];
     const adapter = new SpritesAdapter(new SpritesOptions({ baseUrl: emulator.url }));
@@ -200,7 +184,7 @@ describe('the credential', () => {
   });
 
   test('shows in no print of the adapter, its options or its errors', async () => {
-    const { emulator, adapter, box } = await open();
+    const { emulator, adapter, box } = await openSprites();
     const options = new SpritesOptions({ token: emulator.token });
     emulator.faults.add({ times: 99, answer: { status: 500, text: emulator.token } });
     const errors = await Promise.all(
@@ -215,8 +199,8 @@ describe('the credential', () => {
   });
 
   test('goes to no other host', async () => {
-    const { emulator, adapter, box } = await open();
-    const other = await open({ token: 'other' });
+    const { emulator, adapter, box } = await openSprites();
+    const other = await openSprites({ token: 'other' });
     emulator.faults.add({ times: 99, answer: redirectTo(`${other.emulator.url}/v1/sprites/box`) });
     expect(await refusal(adapter.get(box))).toMatchObject({ code: 'provider' });
     expect(await refusal(adapter.exec(box, 'true'))).toMatchObject({ code: 'provider', effect: 'none' });
@@ -226,7 +210,7 @@ describe('the credential', () => {
 
 describe('starting commands', () => {
   test.each([404, 429, 503, 500])('an upgrade that is refused with %p ran nothing', async (status) => {
-    const { emulator, adapter, box } = await open();
+    const { emulator, adapter, box } = await openSprites();
     emulator.faults.add({ upgrade: true, answer: { status }, times: 9, effect: 'applied' });
     expect(await refusal(adapter.exec(box, ...sh('touch ran')))).toMatchObject({ effect: 'none' });
     expect(await refusal(adapter.spawn(box, ...sh('touch ran')))).toMatchObject({ effect: 'none' });
@@ -236,7 +220,7 @@ describe('starting commands', () => {
   });
 
   test('a connection that is cut while a command runs leaves its exit open, and the command is stopped', async () => {
-    const { emulator, adapter, box } = await open();
+    const { emulator, adapter, box } = await openSprites();
     const running = refusal(adapter.exec(box, ...sh('echo up >up; sleep 20')));
     await until('it runs', () =>
       adapter.readFile(box, 'up').then(
@@ -253,7 +237,7 @@ describe('starting commands', () => {
   });
 
   test('a detachable command goes on over a pause, byte by byte', async () => {
-    const { emulator, adapter, box } = await open();
+    const { emulator, adapter, box } = await openSprites();
     const command = await adapter.spawn(box, ...sh('echo one; sleep 0.4; echo two; sleep 0.4; exit 8'), {
       detachable: true,
     });
@@ -264,7 +248,7 @@ describe('starting commands', () => {
   });
 
   test('a session that was stopped with its machine is lost, never an exit', async () => {
-    const { emulator, adapter, box } = await open();
+    const { emulator, adapter, box } = await openSprites();
     const command = await adapter.spawn(box, ...sh('echo one; sleep 60'), { detachable: true });
     await until('one line came', () => command.outputBytes === 4);
     await emulator.pause('box', 'cold');
@@ -283,7 +267,7 @@ describe('starting commands', () => {
     ['the client is attached late', { attachDelayMs: 150, earlyBytes: 16 }],
     ['lists are bare', { alternatives: { sessionList: 'array', sessionCreated: 'iso' } }],
   ])('output is exact where %s', async (_, options) => {
-    const { adapter, box } = await open(options);
+    const { adapter, box } = await openSprites(options);
     const script = 'printf "%s" "$V"; printf err >&2; head -c 100000 /dev/zero; exit 3';
     const env = { V: "a b'c" };
     const { output, stderr, exitCode } = await adapter.exec(box, ...sh(script), { env });
@@ -294,7 +278,7 @@ describe('starting commands', () => {
   });
 
   test('arguments beyond what a URL holds arrive, and beyond what a machine takes are refused', async () => {
-    const { adapter, box } = await open();
+    const { adapter, box } = await openSprites();
     const long = 'y'.repeat(120_000);
     const { output } = await adapter.exec(box, 'printf', ['%s', long], { env: { E: long } });
     expect(output.byteLength).toBe(120_000);
@@ -306,7 +290,7 @@ describe('starting commands', () => {
   });
 
   test('output beyond the limit stops the command', async () => {
-    const { emulator, adapter, box } = await open();
+    const { emulator, adapter, box } = await openSprites();
     expect(await refusal(adapter.exec(box, 'yes', [], { maxOutputBytes: 100_000 }))).toEqual({
       code: 'truncated',
       detail: 'output_limit',
@@ -316,7 +300,7 @@ describe('starting commands', () => {
   });
 
   test('a newer attach owns stdin', async () => {
-    const { adapter, box } = await open();
+    const { adapter, box } = await openSprites();
     const first = await adapter.spawn(box, 'cat', [], { stdin: true, detachable: true });
     const second = await adapter.attach(box, first.sessionId as string, { stdin: true });
     expect(await refusal(first.writeStdin('no'))).toMatchObject({ code: 'invalid', detail: 'stdin_not_open' });
@@ -334,7 +318,7 @@ describe('starting commands', () => {
   });
 
   test('stdin goes on over a lost connection when nothing was on its way', async () => {
-    const { emulator, box } = await open();
+    const { emulator, box } = await openSprites();
     const proxy = await TcpProxy.listen(Number(new URL(emulator.url).port));
     closing.unshift(() => proxy.close());
     const adapter = new SpritesAdapter(new SpritesOptions({ token: emulator.token, baseUrl: proxy.url }));
@@ -351,7 +335,7 @@ describe('starting commands', () => {
   });
 
   test('output that nobody reads is kept in the sprite, not here', async () => {
-    const { adapter, box } = await open();
+    const { adapter, box } = await openSprites();
     const before = process.memoryUsage().arrayBuffers;
     const command = await adapter.spawn(box, 'yes');
     const journal = ['-c', 'cd ~/.nestjs-sandbox/runs && cat */out | wc -c'];
@@ -361,7 +345,7 @@ describe('starting commands', () => {
   });
 
   test('a terminal is attached only from now on', async () => {
-    const { adapter, box } = await open();
+    const { adapter, box } = await openSprites();
     const first = await adapter.spawn(box, ...sh('read -r x; echo "got $x"'), {
       tty: true,
       stdin: true,
@@ -378,7 +362,7 @@ describe('starting commands', () => {
   });
 
   test('a session that others started is listed as it is and left alone', async () => {
-    const { emulator, adapter, box } = await open();
+    const { emulator, adapter, box } = await openSprites();
     const json = {
       count: 1,
       sessions: [{ id: '77', command: '/usr/bin/vi', created: '2026-01-01T00:00:00Z', tty: true }],
@@ -391,7 +375,7 @@ describe('starting commands', () => {
   });
 
   test('an abort ends the call at every stage', async () => {
-    const { emulator, adapter, box } = await open();
+    const { emulator, adapter, box } = await openSprites();
     emulator.faults.add({ upgrade: true, delayMs: Infinity });
     const early = new AbortController();
     const waiting = refusal(adapter.spawn(box, 'true', [], { signal: early.signal }));
@@ -414,35 +398,35 @@ describe('starting commands', () => {
 describe('terminating a session', () => {
   const KILL = /\/kill$/;
   const unknown = { code: 'unavailable', effect: 'unknown' };
-  const signal = { type: 'signal', signal: 'SIGKILL', pid: 7 };
   const exited = { type: 'exited' };
   const complete = { type: 'complete', exit_code: 137 };
+  const says = (...lines: object[]): Partial<Fault> => ({ answer: { status: 200, text: ndjson(...lines) } });
 
-  test.each<[string, Partial<Fault>]>([
-    ['no end', { answer: { status: 200, text: ndjson(signal, exited) } }],
-    ['no exited', { answer: { status: 200, text: ndjson(signal, complete) } }],
-    ['no signal', { answer: { status: 200, text: ndjson(exited, complete) } }],
-    ['another signal', { answer: { status: 200, text: ndjson({ ...signal, signal: 'SIGTERM' }, exited, complete) } }],
-    ['no process', { answer: { status: 200, text: ndjson({ ...signal, pid: 0 }, exited, complete) } }],
-    ['an error', { answer: { status: 200, text: ndjson(signal, exited, { type: 'error' }, complete) } }],
-    ['an end before the end', { answer: { status: 200, text: ndjson(signal, complete, exited) } }],
-    ['two ends', { answer: { status: 200, text: ndjson(signal, exited, complete, complete) } }],
-    [
-      'a fractional exit',
-      { answer: { status: 200, text: ndjson(signal, exited, { type: 'complete', exit_code: 1.5 }) } },
-    ],
-    ['a line that is no JSON', { answer: { status: 200, text: `${ndjson(signal, exited, complete)}x` } }],
-    ['too much', { answer: { status: 200, text: ndjson(signal, exited, { ...complete, x: 'y'.repeat(17_000) }) } }],
-    ['nothing', { answer: { status: 200 } }],
-    ['another success', { answer: { status: 202, text: ndjson(signal, exited, complete) } }],
-    ['a redirect', { answer: redirectTo('http://127.0.0.1:9/') }],
-    ['a 500', { answer: { status: 500 } }],
-    ['a 404', { answer: { status: 404 } }],
-    ['a reset', { reset: true }],
-    ['half a body', { truncateAt: 20 }],
-  ])('by force is not confirmed by %s, and asked for once', async (_, fault) => {
-    const { emulator, adapter, box } = await open();
+  test.each<[string, (signal: object, pid: number) => Partial<Fault>]>([
+    ['no end', (signal) => says(signal, exited)],
+    ['no exited', (signal) => says(signal, complete)],
+    ['no signal', () => says(exited, complete)],
+    ['another signal', (signal) => says({ ...signal, signal: 'SIGTERM' }, exited, complete)],
+    ['no process', (signal) => says({ ...signal, pid: undefined }, exited, complete)],
+    ['another process', (signal, pid) => says({ ...signal, pid: pid + 1 }, exited, complete)],
+    ['an error', (signal) => says(signal, exited, { type: 'error' }, complete)],
+    ['an end before the end', (signal) => says(signal, complete, exited)],
+    ['two ends', (signal) => says(signal, exited, complete, complete)],
+    ['a fractional exit', (signal) => says(signal, exited, { type: 'complete', exit_code: 1.5 })],
+    ['a line that is no JSON', (signal) => ({ answer: { status: 200, text: `${ndjson(signal, exited, complete)}x` } })],
+    ['too much', (signal) => says(signal, exited, { ...complete, x: 'y'.repeat(17_000) })],
+    ['nothing', () => ({ answer: { status: 200 } })],
+    ['another success', (signal) => ({ answer: { status: 202, text: ndjson(signal, exited, complete) } })],
+    ['a redirect', () => ({ answer: redirectTo('http://127.0.0.1:9/') })],
+    ['a 500', () => ({ answer: { status: 500 } })],
+    ['a 404', () => ({ answer: { status: 404 } })],
+    ['a reset', () => ({ reset: true })],
+    ['half a body', () => ({ truncateAt: 20 })],
+  ])('by force is not confirmed by %s, and asked for once', async (_, faultOf) => {
+    const { emulator, adapter, box } = await openSprites();
     const command = await adapter.spawn(box, 'sleep', ['60'], { detachable: true });
+    const pid = pidOf(command);
+    const fault = faultOf({ type: 'signal', signal: 'SIGKILL', pid }, pid);
     emulator.faults.add({ method: 'POST', path: KILL, ...fault });
     const stop = adapter.terminateSession(box, command.sessionId as string, { mode: 'force' });
     expect(await refusal(stop)).toMatchObject(unknown);
@@ -451,12 +435,29 @@ describe('terminating a session', () => {
     await command.stop();
   });
 
+  test('is confirmed by lines about its process, and not by those about another', async () => {
+    const { emulator, adapter, box } = await openSprites();
+    const command = await adapter.spawn(box, 'sleep', ['60'], { detachable: true });
+    const id = command.sessionId as string;
+    const signal = { type: 'signal', signal: 'SIGTERM', pid: pidOf(command) };
+    const other = { ...signal, pid: pidOf(command) + 1 };
+    const kill = (...lines: object[]): Promise<void> => {
+      emulator.faults.add({ method: 'POST', path: KILL, ...says(...lines) });
+      return adapter.terminateSession(box, id);
+    };
+    expect(await refusal(kill(other, exited, complete))).toMatchObject(unknown);
+    await kill(signal, other, exited, complete);
+    await kill(exited, complete);
+    await kill({ ...signal, pid: String(signal.pid) }, exited, complete);
+    await command.stop();
+  });
+
   test.each<[string, Fault['answer']]>([
     ['a page with 404', { status: 404, html: '<html>nothing here</html>' }],
     ['a page with 410', { status: 410, html: '<html>nothing here</html>' }],
     ['the 404 of another server', { status: 404, text: '404 page not found\n' }],
   ])('is not confirmed by %s while the session is listed', async (_, answer) => {
-    const { emulator, adapter, box } = await open();
+    const { emulator, adapter, box } = await openSprites();
     const command = await adapter.spawn(box, 'sleep', ['60'], { detachable: true });
     emulator.faults.add({ method: 'POST', path: KILL, answer });
     expect(await refusal(adapter.terminateSession(box, command.sessionId as string))).toMatchObject(unknown);
@@ -465,7 +466,7 @@ describe('terminating a session', () => {
   });
 
   test('succeeds for one that is not there, by force once the sandbox says so too', async () => {
-    const { emulator, adapter, box } = await open();
+    const { emulator, adapter, box } = await openSprites();
     const command = await adapter.spawn(box, 'true', [], { detachable: true });
     await command.drain();
     await until('it is gone', () => emulator.sprite('box')?.pids.length === 0);
@@ -479,7 +480,7 @@ describe('terminating a session', () => {
   });
 
   test('does not touch a process that got the id of an ended one', async () => {
-    const { emulator, adapter, box } = await open();
+    const { emulator, adapter, box } = await openSprites();
     const command = await adapter.spawn(box, 'sleep', ['60'], { detachable: true });
     const [pid] = (command.sessionId as string).split('-');
     const before = `${pid}-${'a'.repeat(32)}`;
@@ -495,7 +496,7 @@ describe('terminating a session', () => {
   });
 
   test('kills at the end of the grace, and the session says so', async () => {
-    const { adapter, box } = await open();
+    const { adapter, box } = await openSprites();
     const command = await adapter.spawn(box, ...sh('trap "" TERM; echo up; while :; do sleep 0.1; done'), {
       detachable: true,
     });
@@ -509,7 +510,7 @@ describe('terminating a session', () => {
 
 describe('the network policy', () => {
   test('allows what is named and denies the rest', async () => {
-    const { emulator, adapter, box } = await open();
+    const { emulator, adapter, box } = await openSprites();
     await adapter.applyNetworkPolicy(box, { allow: ['Example.com', '*.npmjs.org'] });
     expect(emulator.sprite('box')?.policy).toEqual([
       { domain: 'example.com', action: 'allow' },
@@ -521,7 +522,7 @@ describe('the network policy', () => {
   });
 
   test('is not in force until it was read back', async () => {
-    const { emulator, adapter, box } = await open();
+    const { emulator, adapter, box } = await openSprites();
     emulator.faults.add({ method: 'POST', path: /policy/, answer: { status: 204 } });
     expect(await refusal(adapter.applyNetworkPolicy(box, { allow: [] }))).toMatchObject({
       code: 'unavailable',
@@ -534,7 +535,7 @@ describe('the network policy', () => {
   });
 
   test('has more time than other calls', async () => {
-    const { emulator, adapter, box } = await open({ policyDelayMs: 500 }, { timeoutMs: 200 });
+    const { emulator, adapter, box } = await openSprites({ policyDelayMs: 500 }, { timeoutMs: 200 });
     await adapter.applyNetworkPolicy(box, { allow: [] });
     expect(emulator.sprite('box')?.policy).toEqual([{ domain: '*', action: 'deny' }]);
   });
@@ -542,13 +543,13 @@ describe('the network policy', () => {
 
 describe('checkpoints', () => {
   test('are not supported unless enabled', async () => {
-    const { adapter, box } = await open();
+    const { adapter, box } = await openSprites();
     expect(adapter.supports('checkpoint')).toBe(false);
     expect(await refusal(adapter.createCheckpoint(box))).toMatchObject({ code: 'not_supported' });
   });
 
   test('are found by their comment, and restored', async () => {
-    const { adapter, box } = await open({}, { checkpointCreationEnabled: true });
+    const { adapter, box } = await openSprites({}, { checkpointCreationEnabled: true });
     await adapter.writeFile(box, 'state', 'before');
     const { id } = await adapter.createCheckpoint(box);
     await adapter.writeFile(box, 'state', 'after');
@@ -573,7 +574,7 @@ describe('checkpoints', () => {
     ],
     ['no JSON', 'done', { code: 'unavailable', effect: 'unknown' }],
   ])('a restore is not done by %s', async (_, text, expected) => {
-    const { emulator, adapter, box } = await open({}, { checkpointCreationEnabled: true });
+    const { emulator, adapter, box } = await openSprites({}, { checkpointCreationEnabled: true });
     emulator.faults.add({ method: 'POST', path: /restore$/, answer: { status: 200, text } });
     expect(await refusal(adapter.restoreCheckpoint(box, 'v1'))).toMatchObject(expected);
     expect(posts(emulator, /restore$/)).toBe(1);
@@ -583,7 +584,7 @@ describe('checkpoints', () => {
     ['none of that comment', [{ id: 'v1', comment: 'other' }]],
     ['the live disk', []],
   ])('a checkpoint of which the list has %s is not confirmed', async (_, list) => {
-    const { emulator, adapter, box } = await open({}, { checkpointCreationEnabled: true });
+    const { emulator, adapter, box } = await openSprites({}, { checkpointCreationEnabled: true });
     emulator.faults.add({ method: 'GET', path: /checkpoints$/, answer: { status: 200, json: list } });
     expect(await refusal(adapter.createCheckpoint(box))).toMatchObject({ code: 'unavailable', effect: 'unknown' });
     expect(posts(emulator, /checkpoint$/)).toBe(1);
@@ -592,7 +593,7 @@ describe('checkpoints', () => {
 
 describe('files', () => {
   test('are replaced whole: nothing of a write that failed is left, and what was there stays', async () => {
-    const { emulator, adapter, box } = await open();
+    const { emulator, adapter, box } = await openSprites();
     await adapter.writeFile(box, 'd/x', 'before', { mode: 0o600 });
     for (const answer of [{ status: 500 }, { status: 500, json: { code: 'ENOSPC' } }] as const) {
       emulator.faults.add({ method: 'POST', path: /rename$/, answer });
@@ -606,7 +607,7 @@ describe('files', () => {
   });
 
   test('are written in place through a link, and where nothing is renamed over what is there', async () => {
-    const { emulator, adapter, box } = await open();
+    const { emulator, adapter, box } = await openSprites();
     await adapter.writeFile(box, 'd/real', 'before');
     await adapter.exec(box, 'ln', ['-s', 'real', 'd/link']);
     await adapter.writeFile(box, 'd/link', 'through');
@@ -622,14 +623,14 @@ describe('files', () => {
   });
 
   test('that are too large to be given are asked for once, and nothing of them is given', async () => {
-    const { emulator, adapter, box } = await open();
+    const { emulator, adapter, box } = await openSprites();
     await adapter.exec(box, ...sh('truncate -s 268435457 large'));
     expect(await refusal(adapter.readFile(box, 'large'))).toMatchObject({ code: 'truncated', effect: 'none' });
     expect(emulator.calls.matching({ method: 'GET', path: '/v1/sprites/:name/fs/read' }).length).toBe(1);
   });
 
   test('a missing sprite is no missing file, and a new one that boots is waited for', async () => {
-    const { emulator, adapter, box } = await open({ bootRequests: 2 });
+    const { emulator, adapter, box } = await openSprites({ bootRequests: 2 });
     await adapter.writeFile(box, 'x', 'y');
     expect(await adapter.listFiles(box, '.')).toEqual(
       expect.arrayContaining([expect.objectContaining({ name: 'x', type: 'file', size: 1, mode: 0o644 })]),

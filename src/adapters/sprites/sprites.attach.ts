@@ -6,6 +6,7 @@ import {
   type SandboxCommand,
   type SandboxHandle,
 } from '#libs/contract';
+import { unconfirmed } from '../common/failed-answer.js';
 import { withinDeadline, type Deadline } from '../common/deadline.js';
 import { commandExited, noSession, notRecorded } from '../common/journal-errors.js';
 import { parseSessionId, type SessionId } from '../common/session-id.js';
@@ -89,9 +90,10 @@ async function takeStdin(
   const found = await findSession(client, name, id, deadline);
   if (found !== 'live') return undefined;
   const attach = () => attachStdin(client, name, id.pid);
-  const process = await attach().catch((error: unknown) => {
-    if (error instanceof SandboxError && error.code === 'not_found') return undefined;
-    throw error;
+  const process = await attach().catch(async (error: unknown) => {
+    if (!(error instanceof SandboxError) || error.code !== 'not_found') throw error;
+    if ((await findSession(client, name, id, deadline)) === 'live') throw unconfirmed('the attach to stdin', error);
+    return undefined;
   });
   if (process === undefined) return undefined;
   const owner = owners.take(`${name}/${sessionId}`);

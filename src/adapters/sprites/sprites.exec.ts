@@ -8,6 +8,9 @@ import { killProcess } from './sprites.kill.js';
 import { startCommand, type StartedCommand } from './sprites.start-command.js';
 import { SessionStdin } from './sprites.stdin.js';
 
+/** After the time of an exec, so that it is the exec that says so. */
+const LATER_MS = 50;
+
 /** Runs a command to its end over one connection. */
 export async function execInSprite(
   client: SpritesClient,
@@ -19,7 +22,10 @@ export async function execInSprite(
   let started: StartedCommand | undefined;
   const start = async (): Promise<StreamingCommand> => {
     const spec = { ...rest, stdin: stdin !== undefined, detachable: false, once: true };
-    const begin = (deadline: Deadline) => startCommand(client, handle.name, spec, deadline);
+    const begin = (deadline: Deadline) =>
+      withinDeadline(connectMs(client, request), signal, (connecting) =>
+        startCommand(client, handle.name, spec, deadline, connecting),
+      );
     started = await withinDeadline(socketTimeoutMs(client), signal, begin);
     return commandOf(handle, started, stdin !== undefined);
   };
@@ -29,6 +35,11 @@ export async function execInSprite(
     ...(stdin !== undefined && { stdin }),
     stop: async () => ({ confirmed: started !== undefined && (await stop(client, handle.name, started)) }),
   });
+}
+
+/** Nothing is started for a caller who was told by then that the time is up. */
+function connectMs(client: SpritesClient, { timeoutMs = Infinity, startedAtMs }: ExecRequest): number {
+  return Math.min(socketTimeoutMs(client), Math.max(0, startedAtMs + timeoutMs - performance.now()) + LATER_MS);
 }
 
 function commandOf(handle: SandboxHandle, started: StartedCommand, stdin: boolean): StreamingCommand {
@@ -54,17 +65,18 @@ function commandOf(handle: SandboxHandle, started: StartedCommand, stdin: boolea
 
 /**
  * While its connection is open, the id of the process cannot be another's. After that the service may have given it
- * away.
+ * away. A 404 to the kill may be that of something on the way: the list must be without it.
  */
 function stop(client: SpritesClient, name: string, { process, nonce }: StartedCommand): Promise<boolean> {
   const { pid, isOpen } = process;
   return withinDeadline(EXEC_STOP.timeoutMs, undefined, async (deadline) => {
-    if (!isOpen && (await findSession(client, name, { pid, nonce }, deadline)) !== 'live') return true;
+    const isLive = async (): Promise<boolean> => (await findSession(client, name, { pid, nonce }, deadline)) === 'live';
+    if (!isOpen && !(await isLive())) return true;
     const { outcome } = await killProcess(
       client,
       { name, pid, signal: 'SIGTERM', graceMs: EXEC_STOP.graceMs },
       deadline,
     );
-    return outcome === 'gone' || outcome === 'ended';
+    return outcome === 'gone' || (outcome === 'ended' && !(await isLive()));
   });
 }

@@ -17,7 +17,8 @@ const STDIN_EOF = 4;
 const END_OF_TRANSMISSION = 4;
 
 const PIECE_BYTES = 64 * 1024;
-const EXIT_PATIENCE_MS = 500;
+/** How long after the text that says it has ended, and after what came since, more may come. */
+const EXIT_PATIENCE_MS = { terminal: 500, pipe: 5_000 } as const;
 
 /** Where the output of a process goes. On a terminal its end comes with the exit code, where there was one. */
 export interface ProcessSink {
@@ -113,6 +114,7 @@ export class SpriteProcess implements ShProcess {
 
   #frame(data: Buffer): void {
     if (!this.#isOpen) return;
+    this.#ending?.refresh();
     if (this.#tty) return this.#sink.output(data);
     const payload = data.subarray(1);
     if (data[0] === STDOUT || data[0] === STDERR) this.#sink.output(payload);
@@ -127,12 +129,14 @@ export class SpriteProcess implements ShProcess {
       const pid = typeof id === 'number' ? String(id) : id;
       if (typeof pid === 'string' && /^[0-9]{1,20}$/.test(pid)) this.#introduce(pid);
       else this.#end(unreadable());
-    } else if (type === 'exit' && this.#tty) {
+    } else if (type === 'exit') {
       if (typeof exitCode === 'number' && Number.isInteger(exitCode) && exitCode >= 0 && exitCode <= 255) {
         this.#exitCode = exitCode;
       }
-      // The service drops the connection after it; should it not, nothing more is waited for.
-      this.#ending ??= setTimeout(() => this.#end(closedBeforeExit()), EXIT_PATIENCE_MS);
+      // The service drops the connection of a terminal after it, and says it again to others; should it not, nothing
+      // more is waited for.
+      const patienceMs = EXIT_PATIENCE_MS[this.#tty ? 'terminal' : 'pipe'];
+      this.#ending ??= setTimeout(() => this.#end(closedBeforeExit()), patienceMs);
     }
   }
 

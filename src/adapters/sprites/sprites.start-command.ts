@@ -37,12 +37,15 @@ const HOME = '/home/sprite';
 /**
  * Starts a command and resolves once the shim runs, which has looked at the directory by then. A failure after the
  * command was sent has effect `unknown`.
+ *
+ * @param connecting until then it may be sent
  */
 export async function startCommand(
   client: SpritesClient,
   name: string,
   spec: StartSpec,
   deadline: Deadline,
+  connecting: Deadline = deadline,
 ): Promise<StartedCommand> {
   const nonce = newNonce();
   const { detachable, once } = spec;
@@ -60,6 +63,7 @@ export async function startCommand(
       { name, program, kind, nonce, title: titleOf(spec), lives },
       parsed(first),
       deadline,
+      connecting,
     );
     checkFirstWord(await deadline.race(first.arrived, 'unknown'));
   } catch (error) {

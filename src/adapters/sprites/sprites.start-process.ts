@@ -1,9 +1,9 @@
 import { SandboxError, type TerminalSize } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
-import { malformedWord } from '../common/journal-errors.js';
+import { malformedWord, noSession } from '../common/journal-errors.js';
 import { processTag, type ProcessKind } from '../common/session-id.js';
-import { FROM_STDIN } from '../common/shim-start.js';
-import { spritePath, type SpritesClient } from './sprites.client.js';
+import { FROM_STDIN, fromStdinWithin } from '../common/shim-start.js';
+import { socketTimeoutMs, spritePath, type SpritesClient } from './sprites.client.js';
 import { SpriteProcess, type ProcessSink } from './sprites.process.js';
 
 export interface SpriteProgram {
@@ -32,14 +32,18 @@ export function lifetime(lives: SpriteProgram['lives']): [string, string][] {
 /**
  * Starts a program for `sh` that comes over stdin, so that it runs only once this end is connected. A failure before
  * it was sent has effect `none`.
+ *
+ * @param connecting until then it may be sent
  */
 export async function startProgram(
   client: SpritesClient,
   { program, ...spec }: SpriteProgram,
   sink: ProcessSink,
   deadline: Deadline,
+  connecting: Deadline = deadline,
 ): Promise<SpriteProcess> {
-  const process = await startShell(client, { ...spec, script: FROM_STDIN }, sink, deadline);
+  const script = spec.lives === 'on' ? fromStdinWithin(Math.ceil(socketTimeoutMs(client) / 1000)) : FROM_STDIN;
+  const process = await startShell(client, { ...spec, script }, sink, connecting);
   try {
     await sendProgram(process, spec, program);
     await process.introduced(deadline);
@@ -86,7 +90,10 @@ export interface RunningProcess {
   readonly tty: boolean;
 }
 
-/** Attaches to a process that was just seen alive. Runtimes that do not know its path take its id as a parameter. */
+/**
+ * Attaches to a process that was just seen alive. Runtimes that do not know its path take its id as a parameter; where
+ * that starts another process, which ends soon after its connection, there is no such session.
+ */
 export async function attachProcess(
   client: SpritesClient,
   running: RunningProcess,
@@ -97,7 +104,8 @@ export async function attachProcess(
   try {
     return await attachAt(client, spritePath(name, 'exec', pid), [], running, sink, deadline);
   } catch (error) {
-    if (!(error instanceof SandboxError) || error.code !== 'not_found') throw error;
+    if (!(error instanceof SandboxError)) throw error;
+    if (error.code !== 'not_found' && error.detail !== 'malformed_reply') throw error;
     return attachAt(client, spritePath(name, 'exec'), [['id', pid]], running, sink, deadline);
   }
 }
@@ -116,7 +124,7 @@ async function attachAt(
     if (tty) parameters.push(['tty', 'true']);
     await process.connect(client, path, parameters, deadline);
     await process.introduced(deadline);
-    if (process.pid !== pid) throw malformedWord();
+    if (process.pid !== pid) throw query.length > 0 ? noSession() : malformedWord();
   } catch (error) {
     process.close();
     throw error;
