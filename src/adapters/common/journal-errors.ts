@@ -16,7 +16,7 @@ export function sessionLost(): SandboxError {
   return new SandboxError('unavailable', {
     detail: 'session_lost',
     effect: 'unknown',
-    message: 'the session is gone and left no record of its exit',
+    message: 'the session is gone, and nothing tells how it ended',
   });
 }
 

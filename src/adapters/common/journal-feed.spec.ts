@@ -133,6 +133,38 @@ describe('the feed of a journal', () => {
     expect(closed).toEqual(['7']);
   });
 
+  test('leaves a service alone for as long as it asks, and a minute at most', async () => {
+    const waits: unknown[] = [];
+    const { setTimeout: real } = globalThis;
+    jest.spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, ms: number) => {
+      if (ms >= 250 && ms <= 60_000) waits.push(ms);
+      return real(work, ms > 1000 && ms < 60_000 ? 1 : ms);
+    }) as typeof setTimeout);
+    const asks = (retryAfterMs: number): SandboxError => new SandboxError('rate_limited', { retryAfterMs });
+    const { made, stream } = feedOf(
+      (sink) => sink.closed(asks(7_000)),
+      (sink) => sink.output(ALL),
+    );
+    made.live.closed(LOST);
+    expect(await stream.exit).toEqual({ exitCode: 3 });
+    expect(waits).toContain(7_000);
+  });
+
+  test('keeps no timer of a reader that has not spoken when it is stopped', async () => {
+    const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+    const before = timers();
+    let opened = (): void => {};
+    const isOpened = new Promise<void>((resolve) => (opened = resolve));
+    const { made, stream } = feedOf(() => opened());
+    made.live.closed(LOST);
+    await isOpened;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(timers()).toBe(before + 1);
+    made.stop();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect([timers(), stream.end]).toEqual([before, undefined]);
+  });
+
   test('opens no reader while its sandbox is meant to stand still', async () => {
     const stream = new CommandStream();
     let opened = 0;

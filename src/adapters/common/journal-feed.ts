@@ -16,6 +16,8 @@ const CREDITS = 4;
 /** Readers that fail one after the other before the output counts as lost, and the first wait between two. */
 const MAX_FAILURES = 5;
 const RETRY_MS = 250;
+/** The longest that a service is heeded which asks to be left alone. */
+const MAX_RETRY_MS = 60_000;
 /** One that was there for so long had not failed, however its stream then ended. */
 const STEADY_MS = 10_000;
 
@@ -55,6 +57,7 @@ export class JournalFeed {
   #owed = 0;
   #failures = 0;
   #retry: NodeJS.Timeout | undefined;
+  readonly #stopped = new AbortController();
 
   constructor(init: JournalFeedInit) {
     this.#init = init;
@@ -96,6 +99,7 @@ export class JournalFeed {
     if (this.#mode === 'ended') return;
     this.#mode = 'ended';
     clearTimeout(this.#retry);
+    this.#stopped.abort();
     this.#reader?.close();
     this.#init.onEnd();
   }
@@ -179,7 +183,7 @@ export class JournalFeed {
     if (this.#mode === 'ended') return;
     try {
       const reopen = (deadline: Deadline) => this.#open({ ...this.#next }, true, deadline);
-      const [word, ...values] = await withinDeadline(this.#init.timeoutMs, undefined, reopen);
+      const [word, ...values] = await withinDeadline(this.#init.timeoutMs, this.#stopped.signal, reopen);
       if (word === 'n') this.#fail(sessionLost());
       else if (word !== 'f' || values.length !== 3) this.#fail(malformedWord());
     } catch (error) {
@@ -194,7 +198,8 @@ export class JournalFeed {
     if (this.#failures >= MAX_FAILURES || error.code === 'not_found' || error.code === 'denied') {
       return this.#fail(closedBeforeExit(error));
     }
-    this.#retry = setTimeout(() => void this.#reopen(), RETRY_MS * 2 ** (this.#failures - 1));
+    const askedMs = Math.min(error.retryAfterMs ?? 0, MAX_RETRY_MS);
+    this.#retry = setTimeout(() => void this.#reopen(), Math.max(askedMs, RETRY_MS * 2 ** (this.#failures - 1)));
   }
 
   async #open(
