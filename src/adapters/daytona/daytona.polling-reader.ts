@@ -140,11 +140,12 @@ export class PollingReader implements ShProcess {
   /** @returns whether there may be more */
   async #push(): Promise<boolean> {
     this.#calm = 0;
-    if (this.#openPush === undefined || this.#at.stdout === 'now' || this.#at.stderr === 'now') return true;
-    const lines = new PushedLines((record) => {
+    const { stdout, stderr } = this.#at;
+    if (this.#openPush === undefined || stdout === 'now' || stderr === 'now') return true;
+    const lines = new PushedLines({ stdout, stderr }, (record) => {
       if (this.#isOpen) this.#forward(record);
     });
-    const from = { ...this.#at, credits: MANY_PIECES, takeOver: false };
+    const from = { stdout, stderr, credits: MANY_PIECES, takeOver: false };
     const outcome = await lines.run(this.#openPush, from, this.#abort.signal);
     if (outcome === 'ended') return false;
     if (outcome === 'heavy' || !this.#isOpen) return true;
