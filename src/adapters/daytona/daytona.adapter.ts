@@ -148,6 +148,7 @@ export class DaytonaAdapter extends SandboxAdapter {
   protected override doResume(handle: SandboxHandle, options: CallOptions): Promise<SandboxHandle> {
     this.#context.toolboxes.forget(handle);
     return withinDeadline(RESUME_TIMEOUT_MS, options.signal, async (deadline) => {
+      await this.#management.resume(handle, deadline);
       await this.#context.toolboxes.ready(handle, deadline);
       return sandboxHandle(this.provider, handle.name, handle.instanceId);
     });

@@ -24,11 +24,12 @@ export class DaytonaClient extends ProviderClient {
   /**
    * Waits between two looks at something that is under way, a little longer each time, and a second at most.
    *
+   * @param atLeastMs that is waited for all the same
    * @throws {SandboxError} of the deadline, with `effect`
    */
-  async pause(look: number, deadline: Deadline, effect: SandboxEffect): Promise<void> {
+  async pause(look: number, deadline: Deadline, effect: SandboxEffect, atLeastMs = 0): Promise<void> {
     const ms = Math.min(1000, this.options.retryBaseMs * 1.3 ** Math.min(look, 20));
-    await delay(ms, undefined, { signal: deadline.signal }).catch(() => {
+    await delay(Math.max(ms, atLeastMs), undefined, { signal: deadline.signal }).catch(() => {
       throw deadline.error(effect);
     });
   }

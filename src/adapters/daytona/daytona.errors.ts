@@ -1,15 +1,25 @@
 import { SandboxError } from '#libs/contract';
-import { bodyOf, faultOf, malformedAnswer, type FailedAnswer, type Fault } from '../common/failed-answer.js';
+import {
+  afterEarlier,
+  bodyOf,
+  faultOf,
+  malformedAnswer,
+  type FailedAnswer,
+  type Fault,
+} from '../common/failed-answer.js';
 import type { JsonObject } from '../common/json.js';
 import { retryAfterMs } from '../common/retry-after.js';
 
 /** Of both services. A 404 is looked at more closely, since both give it for much else than a missing sandbox. */
 const BY_STATUS: Readonly<Record<number, Fault>> = {
+  402: ['denied'],
   404: ['unavailable', { effect: 'none' }],
   405: ['not_supported'],
   409: ['unavailable', { effect: 'none' }],
   410: ['unavailable', { effect: 'none' }],
   422: ['not_supported'],
+  423: ['unavailable', { effect: 'none' }],
+  425: ['unavailable', { effect: 'none' }],
 };
 
 /** Codes of the file calls. */
@@ -30,6 +40,11 @@ export function apiError(answer: FailedAnswer): SandboxError {
   if (isNotFound(answer)) return errorOf('API', answer, ['not_found']);
   if (status === 404 && isMissingRoute(bodyOf(answer))) return errorOf('API', answer, ['not_supported']);
   return errorOf('API', answer, faultOf(status, BY_STATUS));
+}
+
+/** As {@link apiError} of what belongs to a sandbox: a 404 says nothing of the sandbox itself. */
+export function partError(answer: FailedAnswer): SandboxError {
+  return isNotFound(answer) ? errorOf('API', answer, faultOf(404, BY_STATUS)) : apiError(answer);
 }
 
 /** Whether the control plane says that there is no such thing: a 404 of its own, and not of a route or of a gateway. */
@@ -60,7 +75,15 @@ export function toolboxError(answer: FailedAnswer): SandboxError {
 export function fileError(answer: FailedAnswer): SandboxError {
   const known = BY_FILE_CODE.get(codeOf(bodyOf(answer)));
   if (known) return errorOf('toolbox', answer, known);
-  return answer.status === 404 ? errorOf('toolbox', answer, ['not_found']) : toolboxError(answer);
+  return saysNoFile(answer) ? errorOf('toolbox', answer, ['not_found']) : toolboxError(answer);
+}
+
+/** Whether a daemon without codes for files says that there is none: old ones say nothing at all beside the status. */
+function saysNoFile(answer: FailedAnswer): boolean {
+  if (answer.status !== 404) return false;
+  if (answer.text() === '') return true;
+  const body = bodyOf(answer);
+  return codeOf(body) === 'NOT_FOUND' && !/^not found: sandbox/i.test(String(body?.['message']));
 }
 
 /** Whether the proxy says that the sandbox does not run, so that the request has not reached it. */
@@ -82,6 +105,11 @@ export function isGatewayFailure({ status }: FailedAnswer): boolean {
   return status >= 502 && status <= 504;
 }
 
+/** Whether the same request may fare better a little later. */
+export function isOverload({ status }: FailedAnswer): boolean {
+  return status === 429 || status >= 500;
+}
+
 /** Whether a 400 of the network settings says that the organization may not set them. */
 export function isRestricted(answer: FailedAnswer): boolean {
   const message = bodyOf(answer)?.['message'];
@@ -90,11 +118,12 @@ export function isRestricted(answer: FailedAnswer): boolean {
 
 function errorOf(who: 'API' | 'toolbox', answer: FailedAnswer, [code, init]: Fault): SandboxError {
   const waitMs = waitOf(answer);
-  return new SandboxError(code, {
+  const error = new SandboxError(code, {
     ...init,
     ...(waitMs !== undefined && { retryAfterMs: waitMs }),
     message: `the Daytona ${who} answered ${answer.status}`,
   });
+  return afterEarlier(error, answer);
 }
 
 /** The longest of all headers that say when to come back; most carry the name of a limit at their end. */

@@ -2,10 +2,12 @@ import { SandboxError } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
 import { asObject } from '../common/json.js';
 import type { DaytonaClient } from './daytona.client.js';
-import { apiError, malformedReply } from './daytona.errors.js';
+import { malformedReply, partError } from './daytona.errors.js';
 import { sandboxResource, type SandboxResource } from './daytona.resource.js';
 
 const PAGE_SIZE = '200';
+/** What the service takes for a page where it is not told, or does not heed it. */
+const DEFAULT_PAGE_SIZE = 100;
 /** With more pages than this the paging is not believed. */
 const MAX_PAGES = 1000;
 
@@ -44,9 +46,9 @@ async function fetchPage(client: DaytonaClient, cursor: string | undefined, dead
   ];
   if (cursor !== undefined) query.push(['cursor', cursor]);
   const answer = await client.sendAgain({ method: 'GET', path: '/sandbox', query, deadline });
-  if (!answer.ok) throw apiError(answer);
+  if (!answer.ok) throw partError(answer);
   const body = answer.json();
-  const { items, nextCursor, cursor: other } = asObject(body) ?? {};
+  const { items, nextCursor, cursor: other, total, totalPages } = asObject(body) ?? {};
   const entries = Array.isArray(body) ? (body as unknown[]) : items;
   if (!Array.isArray(entries)) throw malformedReply('the list of sandboxes');
   const sandboxes = entries.map((entry: unknown) => {
@@ -54,12 +56,18 @@ async function fetchPage(client: DaytonaClient, cursor: string | undefined, dead
     if (sandbox === undefined) throw malformedReply('the list of sandboxes');
     return sandbox;
   });
-  const next = nextCursor ?? other;
-  if (typeof next === 'string' && next !== '') return { sandboxes, next };
-  // Without a cursor a full page may be the first of several.
-  if (Array.isArray(body) && sandboxes.length >= Number(PAGE_SIZE))
-    throw endless('there may be more, and no way to it');
+  const next = nextCursor ?? other ?? '';
+  if (typeof next !== 'string') throw malformedReply('the list of sandboxes');
+  if (next !== '') return { sandboxes, next };
+  // Where nothing says that it was the last, a full page may be the first of several.
+  const isLast = nextCursor !== undefined || other !== undefined;
+  const isFull = sandboxes.length >= DEFAULT_PAGE_SIZE || isBeyond(total, sandboxes.length) || isBeyond(totalPages, 1);
+  if (!isLast && isFull) throw endless('there may be more, and no way to it');
   return { sandboxes };
+}
+
+function isBeyond(value: unknown, bound: number): boolean {
+  return typeof value === 'number' && value > bound;
 }
 
 function endless(why: string): SandboxError {

@@ -1,16 +1,17 @@
-import { SandboxError, type SandboxHandle } from '#libs/contract';
+import { SandboxError, type SandboxEffect, type SandboxHandle } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
-import { notProved, unconfirmed } from '../common/failed-answer.js';
+import { afterEarlier, notProved, unconfirmed } from '../common/failed-answer.js';
 import type { HttpAnswer } from '../common/http-client.js';
 import { notSupported } from '../common/not-supported.js';
 import { sandboxPath, type DaytonaClient } from './daytona.client.js';
 import { apiError, failedSandbox, isNotFound, malformedReply, noSandbox, saysTaken } from './daytona.errors.js';
-import { findSandbox, getSandbox, isOf, settledSandbox, untilGone } from './daytona.find.js';
-import { sandboxResource } from './daytona.resource.js';
+import { addressOf, findSandbox, getSandbox, isOf, settledSandbox, untilGone } from './daytona.find.js';
+import { sandboxResource, type SandboxResource } from './daytona.resource.js';
 
 /** For a name that is taken though nobody has it any more. */
 const CREATE_ATTEMPTS = 8;
-const MAX_STOPS = 5;
+/** Times that the service may refuse to stop or to delete a sandbox that is not seen to change: some seconds, or many. */
+const MAX_REFUSALS = { stop: 5, delete: 30 } as const;
 
 /**
  * Nothing happens to a sandbox by itself but that it is moved to cheaper storage once it has stood still for a week:
@@ -44,53 +45,67 @@ export class DaytonaManagement {
       if (found) throw alreadyExists(name);
     }
     if (!answer.ok) throw apiError(answer);
-    const id = sandboxResource(answer.json())?.id;
-    if (id === undefined) throw unconfirmed('the creation');
-    await this.#started({ provider: '', name, instanceId: id }, deadline);
-    return id;
+    const made = madeIn(answer, name);
+    if (made === undefined) throw unconfirmed('the creation');
+    await this.#started(made, deadline);
+    return made.id;
   }
 
   /** Resolves once the id is gone, so that another of that name stays. @returns the id, where there was one */
   async destroy(handle: SandboxHandle, deadline: Deadline): Promise<string | undefined> {
     const client = this.#client;
-    const sandbox = await findSandbox(client, handle.instanceId ?? handle.name, deadline);
+    const sandbox = await findSandbox(client, addressOf(handle), deadline);
     if (sandbox === undefined || (sandbox.phase !== 'going' && !isOf(sandbox, handle))) return undefined;
     const { id } = sandbox;
-    for (let look = 0; ; look += 1) {
-      const answer = await client.sendAgain({ method: 'DELETE', path: sandboxPath(id), deadline });
-      if (answer.ok || isNotFound(answer)) break;
-      // Another change has to end first; perhaps it is its deletion.
-      if (answer.status !== 409 && answer.status !== 400) throw apiError(answer);
-      await client.pause(look, deadline, 'unknown');
-      if ((await findSandbox(client, id, deadline))?.phase === 'going') break;
-    }
-    await untilGone(client, id, deadline).catch((error: unknown) => {
-      throw error instanceof SandboxError ? error.with({ effect: 'unknown' }) : error;
+    await asking(async (asked) => {
+      for (let look = 0, refusals = 0; ; look += 1) {
+        const answer = await client.sendAgain({ method: 'DELETE', path: sandboxPath(id), deadline });
+        if (answer.ok || isNotFound(answer)) break;
+        // Another change has to end first; perhaps it is its deletion.
+        if (answer.status !== 409 && answer.status !== 400) throw apiError(answer);
+        asked(answer.earlier);
+        await client.pause(look, deadline, 'none');
+        const found = await findSandbox(client, id, deadline);
+        if (found === undefined || found.phase === 'going') break;
+        if (found.phase !== 'changing' && (refusals += 1) > MAX_REFUSALS.delete) throw apiError(answer);
+      }
+      asked('unknown');
+      await untilGone(client, id, deadline);
     });
     return id;
   }
 
   /** Resolves once it has stopped. */
-  async suspend(handle: SandboxHandle, deadline: Deadline): Promise<void> {
+  suspend(handle: SandboxHandle, deadline: Deadline): Promise<void> {
     const client = this.#client;
-    let sandbox = await getSandbox(client, handle, deadline);
-    const { id } = sandbox;
-    for (let look = 0, stops = 0; ; look += 1) {
-      const { phase, state } = sandbox;
-      if (phase === 'parked' || state === 'archiving') return;
-      if (phase === 'failed') throw failedSandbox(handle.name, state);
-      if (phase === 'running') {
-        if (sandbox.isEphemeral) throw wouldDelete(handle.name);
-        const answer = await client.sendAgain({ method: 'POST', path: sandboxPath(id, 'stop'), deadline });
-        const isRefused = answer.status === 400 || answer.status === 409;
-        if (isRefused && (stops += 1) > MAX_STOPS) throw apiError(answer);
-        if (!answer.ok && !isRefused && !isNotFound(answer)) throw apiError(answer);
+    return asking(async (asked) => {
+      let sandbox = await getSandbox(client, handle, deadline);
+      const { id } = sandbox;
+      for (let look = 0, refusals = 0; ; look += 1) {
+        const { phase, state } = sandbox;
+        if (phase === 'parked' || phase === 'frozen' || state === 'archiving') return;
+        if (phase === 'failed') throw failedSandbox(handle.name, state);
+        if (phase === 'running') {
+          if (sandbox.isEphemeral) throw wouldDelete(handle.name);
+          const answer = await client.sendAgain({ method: 'POST', path: sandboxPath(id, 'stop'), deadline });
+          const isRefused = answer.status === 400 || answer.status === 409;
+          if (isRefused && (refusals += 1) > MAX_REFUSALS.stop) throw apiError(answer);
+          if (!answer.ok && !isRefused && !isNotFound(answer)) throw apiError(answer);
+          asked(answer.ok ? 'unknown' : answer.earlier);
+        }
+        await client.pause(look, deadline, 'none');
+        const found = await findSandbox(client, id, deadline);
+        if (found === undefined) throw noSandbox(handle.name);
+        sandbox = found;
       }
-      await client.pause(look, deadline, 'unknown');
-      const found = await findSandbox(client, id, deadline);
-      if (found === undefined) throw noSandbox(handle.name);
-      sandbox = found;
-    }
+    });
+  }
+
+  /** Resolves once it runs. */
+  resume(handle: SandboxHandle, deadline: Deadline): Promise<SandboxResource> {
+    return asking((asked) =>
+      settledSandbox(this.#client, handle, deadline, { wake: true, asked: () => asked('unknown') }),
+    );
   }
 
   async #createOrAdopt(name: string, deadline: Deadline): Promise<void> {
@@ -99,9 +114,9 @@ export class DaytonaManagement {
     try {
       const answer = await this.#post(name, deadline);
       if (answer.ok) {
-        const sandbox = sandboxResource(answer.json());
-        if (sandbox === undefined) throw malformedReply('the new sandbox');
-        return await this.#started({ provider: '', name, instanceId: sandbox.id }, deadline);
+        const made = madeIn(answer, name);
+        if (made === undefined) throw malformedReply('the new sandbox');
+        return await this.#started(made, deadline);
       }
       failure = apiError(answer);
       refusal = answer;
@@ -122,10 +137,13 @@ export class DaytonaManagement {
     throw unconfirmed('the creation', failure);
   }
 
-  /** What was made is there though it does not run. */
-  async #started(handle: SandboxHandle, deadline: Deadline): Promise<void> {
+  /** What was made is there though it does not run; or was, until somebody deleted it. */
+  async #started({ id, name }: SandboxResource, deadline: Deadline): Promise<void> {
+    const handle = { provider: '', name, instanceId: id };
     await settledSandbox(this.#client, handle, deadline, { wake: true }).catch((error: unknown) => {
-      throw error instanceof SandboxError && error.code !== 'not_found' ? error.with({ effect: 'done' }) : error;
+      const isGone = error instanceof SandboxError && error.code === 'not_found';
+      const failure = isGone ? unconfirmed('the start', error) : error;
+      throw failure instanceof SandboxError ? failure.with({ effect: 'done' }) : failure;
     });
   }
 
@@ -138,6 +156,25 @@ export class DaytonaManagement {
       deadline,
       maxBytes: 1024 * 1024,
     });
+  }
+}
+
+/** The sandbox that a creation was answered with. `undefined`: none, or another than was asked for. */
+function madeIn(answer: HttpAnswer, name: string): SandboxResource | undefined {
+  const sandbox = sandboxResource(answer.json());
+  return sandbox?.name === name ? sandbox : undefined;
+}
+
+/** `work` that tells when something may have been done: however it fails from then on, it may have. */
+async function asking<T>(work: (asked: (effect: SandboxEffect) => void) => Promise<T>): Promise<T> {
+  let earlier: SandboxEffect = 'none';
+  const asked = (effect: SandboxEffect): void => {
+    if (earlier === 'none') earlier = effect;
+  };
+  try {
+    return await work(asked);
+  } catch (error) {
+    throw error instanceof SandboxError ? afterEarlier(error, { earlier }) : error;
   }
 }
 

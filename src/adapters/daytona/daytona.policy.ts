@@ -1,10 +1,11 @@
 import { SandboxError, invalidArgument, type NetworkPolicy, type SandboxHandle } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
-import { unconfirmed } from '../common/failed-answer.js';
+import { afterEarlier, mayHaveActed, unconfirmed } from '../common/failed-answer.js';
+import type { HttpAnswer } from '../common/http-client.js';
 import { asObject } from '../common/json.js';
 import { sandboxPath, type DaytonaClient } from './daytona.client.js';
-import { apiError, isNotFound, isRestricted, noSandbox } from './daytona.errors.js';
-import { findSandbox, getSandbox, settledSandbox } from './daytona.find.js';
+import { isNotFound, isRestricted, partError } from './daytona.errors.js';
+import { getSandbox, missing, settledSandbox } from './daytona.find.js';
 
 const MAX_NAMES = 10;
 const NAME = /^(?:\*\.)?[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/;
@@ -34,37 +35,39 @@ export async function applyPolicy(
   deadline: Deadline,
 ): Promise<void> {
   const { id, phase } = await getSandbox(client, handle, deadline);
-  if (await accepted(client, id, settings, deadline)) return;
+  const incarnation = { ...handle, instanceId: id };
+  let refusal = await refused(client, incarnation, settings, deadline);
   // Some take it only while the sandbox runs.
-  if (phase !== 'running') {
-    await settledSandbox(client, handle, deadline, { wake: true });
-    if (await accepted(client, id, settings, deadline)) return;
+  if (refusal && phase !== 'running') {
+    await settledSandbox(client, incarnation, deadline, { wake: true });
+    refusal = await refused(client, incarnation, settings, deadline);
   }
-  throw new SandboxError('invalid', { effect: 'none', message: 'the Daytona API refused the network settings' });
+  if (refusal === undefined) return;
+  const message = 'the Daytona API refused the network settings';
+  throw afterEarlier(new SandboxError('invalid', { effect: 'none', message }), refusal);
 }
 
-/** @returns whether it is in force; otherwise the settings were refused */
-async function accepted(
+/** @returns `undefined`: they are in force; otherwise what refused the settings */
+async function refused(
   client: DaytonaClient,
-  id: string,
+  handle: SandboxHandle & { readonly instanceId: string },
   settings: NetworkSettings,
   deadline: Deadline,
-): Promise<boolean> {
+): Promise<HttpAnswer | undefined> {
   // Ending the block empties the list of addresses as well, which nobody sets here.
   const body = settings.networkBlockAll ? settings : { ...settings, networkAllowList: '' };
-  const path = sandboxPath(id, 'network-settings');
+  const path = sandboxPath(handle.instanceId, 'network-settings');
   const answer = await client.sendAgain({ method: 'POST', path, json: body, deadline });
-  if (isRestricted(answer)) throw denied();
-  if (answer.status === 400) return false;
-  if (isNotFound(answer)) throw noSandbox(id);
-  if (!answer.ok) throw apiError(answer);
-  const { raw } = (await findSandbox(client, id, deadline)) ?? {};
-  if (raw === undefined) throw noSandbox(id);
+  if (isRestricted(answer)) throw afterEarlier(denied(), answer);
+  if (answer.status === 400) return answer;
+  if (isNotFound(answer)) throw afterEarlier(await missing(client, handle, answer, deadline), answer);
+  if (!answer.ok) throw partError(answer);
+  const { raw } = await getSandbox(client, handle, deadline).catch(mayHaveActed);
   const { networkBlockAll, domainAllowList } = asObject(raw) ?? {};
   const isInForce =
     (networkBlockAll ?? false) === settings.networkBlockAll && (domainAllowList ?? '') === settings.domainAllowList;
   if (!isInForce) throw unconfirmed('the network policy');
-  return true;
+  return undefined;
 }
 
 function denied(): SandboxError {

@@ -5,8 +5,10 @@ import { asObject } from '../common/json.js';
 export type Phase =
   /** Commands run. */
   | 'running'
-  /** Commands run once it is started. */
+  /** Commands run once it is started, and none does until then. */
   | 'parked'
+  /** As that, but what ran in it stands still and goes on then. */
+  | 'frozen'
   /** It is on its way to another state. */
   | 'changing'
   /** It is on its way out. */
@@ -18,7 +20,7 @@ const PHASES: ReadonlyMap<unknown, Phase> = new Map([
   ['started', 'running'],
   ['stopped', 'parked'],
   ['archived', 'parked'],
-  ['paused', 'parked'],
+  ['paused', 'frozen'],
   ['destroying', 'going'],
   ['destroyed', 'going'],
   ['error', 'failed'],
@@ -51,10 +53,15 @@ export interface SandboxResource {
   readonly raw: unknown;
 }
 
+/** Whether a sandbox can have that id. Others may not even stay within a path. */
+export function isSandboxId(id: unknown): id is string {
+  return typeof id === 'string' && /^[A-Za-z0-9-]{1,256}$/.test(id);
+}
+
 /** `undefined`: not a sandbox. */
 export function sandboxResource(raw: unknown): SandboxResource | undefined {
   const { id, name, state, toolboxProxyUrl, autoDeleteInterval } = asObject(raw) ?? {};
-  if (typeof id !== 'string' || !/^[A-Za-z0-9-]{1,256}$/.test(id) || typeof name !== 'string') return undefined;
+  if (!isSandboxId(id) || typeof name !== 'string') return undefined;
   return {
     id,
     name,

@@ -1,6 +1,7 @@
 import type { SandboxSession } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
 import { foreignSession } from '../common/journal-errors.js';
+import { bodyOf } from '../common/failed-answer.js';
 import { asObject, type JsonObject } from '../common/json.js';
 import { formatSessionId } from '../common/session-id.js';
 import type { InSandbox } from './daytona.context.js';
@@ -21,9 +22,26 @@ export async function listSessions(context: InSandbox, deadline: Deadline): Prom
   return [...own, ...(await foreignSessions(context, deadline))];
 }
 
-/** Of an id that is none of ours: that no live session has it. @throws {SandboxError} `not_supported` */
-export async function checkForeign(context: InSandbox, sessionId: string, deadline: Deadline): Promise<void> {
-  if ((await foreignSessions(context, deadline)).some(({ id }) => id === sessionId)) throw foreignSession();
+/**
+ * Of an id that is none of ours: that no session and no terminal of the service has it, whether a command runs there or
+ * not.
+ *
+ * @throws {SandboxError} `not_supported`: one has
+ */
+export async function checkForeign(
+  { toolboxes, handle }: InSandbox,
+  sessionId: string,
+  deadline: Deadline,
+): Promise<void> {
+  for (const kind of ['session', 'pty']) {
+    const request = { method: 'GET', path: `/process/${kind}/${sessionId}`, deadline } as const;
+    const answer = await toolboxes.call(handle, request, { again: true, wake: false });
+    if (answer === undefined) return;
+    if (answer.ok && bodyOf(answer)) throw foreignSession();
+    if (answer.ok) throw malformedReply('the session');
+    // The daemon says so itself, in JSON; a gateway knows nothing of sessions.
+    if (answer.status !== 404 || !bodyOf(answer)) throw toolboxError(answer);
+  }
 }
 
 function ownSession(line: string): SandboxSession {

@@ -16,7 +16,10 @@ const OUTCOMES: ReadonlyMap<string | undefined, Stopped> = new Map([
   ['s', 'there'],
 ]);
 
-/** Stops a session from inside its sandbox. Sent once. What does not run has no processes. */
+/**
+ * Stops a session from inside its sandbox. Sent once. What does not run has no processes; where they stand still, it is
+ * started first, since they would go on.
+ */
 export async function stopSession(
   { toolboxes, handle }: InSandbox,
   { nonce, pid, graceMs }: { readonly nonce: string; readonly pid: string; readonly graceMs: number },
@@ -28,7 +31,7 @@ export async function stopSession(
     seconds: graceMs / 1000 + 3,
     maxBytes: MAX_ANSWER_BYTES,
     again: false,
-    wake: false,
+    wake: 'frozen',
   };
   const text = await runErrand(toolboxes, handle, errand, deadline);
   if (text === undefined) return 'absent';

@@ -9,7 +9,7 @@ import { stopSession } from './daytona.stop.js';
 
 /**
  * Stops a session of ours. Resolves once it was seen to be gone, or was not there; a sandbox that the control plane calls
- * stopped has no processes, and is not started to look.
+ * stopped has no processes, and is not started to look; one whose processes stand still is.
  */
 export async function terminateSession(
   context: InSandbox,
@@ -18,7 +18,7 @@ export async function terminateSession(
   const { toolboxes, handle } = context;
   const id = parseSessionId(sessionId);
   await withinDeadline(timeoutMs + TRANSPORT_MS, signal, async (deadline) => {
-    const toolbox = await toolboxes.ready(handle, deadline, false).catch(onlyAsked);
+    const toolbox = await toolboxes.ready(handle, deadline, 'frozen').catch(onlyAsked);
     if (toolbox === undefined) return;
     if (id === undefined) return checkForeign(context, sessionId, deadline).catch(onlyAsked);
     const stop = { ...id, graceMs: mode === 'force' ? 0 : timeoutMs };

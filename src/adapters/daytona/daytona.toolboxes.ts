@@ -1,16 +1,27 @@
-import { SandboxError, type SandboxHandle } from '#libs/contract';
+import { SandboxError, type SandboxEffect, type SandboxHandle } from '#libs/contract';
 import { BoundedMap } from '../common/bounded-map.js';
 import type { Deadline } from '../common/deadline.js';
+import { afterEarlier } from '../common/failed-answer.js';
 import type { HttpAnswer, HttpClient, HttpRequest } from '../common/http-client.js';
 import { asObject } from '../common/json.js';
 import { sandboxPath, type DaytonaClient } from './daytona.client.js';
-import { apiError, isGatewayFailure, malformedReply, neverArrived, toolboxError } from './daytona.errors.js';
-import { getSandbox, settledSandbox } from './daytona.find.js';
+import {
+  isGatewayFailure,
+  isOverload,
+  isNotFound,
+  malformedReply,
+  neverArrived,
+  partError,
+  toolboxError,
+} from './daytona.errors.js';
+import { getSandbox, missing, settledSandbox, type Wake } from './daytona.find.js';
 import type { SandboxResource } from './daytona.resource.js';
 
 /** The newest are remembered. */
 const MAX_KNOWN = 1000;
 const ATTEMPTS = 5;
+/** The longest that a service which asks to be left alone is waited for between two attempts. */
+const MAX_WAIT_MS = 5_000;
 
 /** The daemon of one sandbox, which was up. */
 export interface Toolbox {
@@ -23,8 +34,8 @@ export interface Toolbox {
 export interface ToolboxCall {
   /** Sent again after a failure that leaves open whether it was carried out. */
   readonly again: boolean;
-  /** A sandbox that does not run is started first. @default true */
-  readonly wake?: boolean;
+  /** Which sandboxes are started first where they do not run. @default true */
+  readonly wake?: Wake;
 }
 
 /**
@@ -45,16 +56,22 @@ export class Toolboxes {
   }
 
   /**
-   * `undefined`: it does not run, and was not to be started.
+   * `undefined`: it does not run, and was not to be started. Whatever fails here, the sandbox was given nothing to do.
    *
    * @throws {SandboxError} `not_found`: the control plane knows no such sandbox
    */
-  async ready(handle: SandboxHandle, deadline: Deadline, wake = true): Promise<Toolbox | undefined> {
+  async ready(handle: SandboxHandle, deadline: Deadline, wake: Wake = true): Promise<Toolbox | undefined> {
     const known = this.#known.get(keyOf(handle));
     if (known) return known;
+    return this.#find(handle, deadline, wake).catch((error: unknown) => {
+      throw error instanceof SandboxError ? error.with({ effect: 'none' }) : error;
+    });
+  }
+
+  async #find(handle: SandboxHandle, deadline: Deadline, wake: Wake): Promise<Toolbox | undefined> {
     const sandbox = await settledSandbox(this.#client, handle, deadline, { wake });
     if (sandbox.phase !== 'running') return undefined;
-    const http = this.#client.toolbox(`${await this.#url(sandbox, deadline)}/${sandbox.id}`);
+    const http = this.#client.toolbox(`${await this.#url(handle, sandbox, deadline)}/${sandbox.id}`);
     const toolbox = { id: sandbox.id, http, home: await this.#home(handle, sandbox.id, http, deadline) };
     this.#known.set(keyOf(handle), toolbox);
     return toolbox;
@@ -66,27 +83,56 @@ export class Toolboxes {
    * @returns `undefined` where the sandbox does not run and was not to be started
    * @throws {SandboxError} `not_found`: there is no such sandbox
    */
-  async call(
+  async call(handle: SandboxHandle, request: HttpRequest, how: ToolboxCall): Promise<HttpAnswer | undefined> {
+    const past: { earlier: SandboxEffect } = { earlier: 'none' };
+    try {
+      return (await this.#attempts(handle, request, how, past))?.after(past.earlier);
+    } catch (error) {
+      throw error instanceof SandboxError ? afterEarlier(error, past) : error;
+    }
+  }
+
+  async #attempts(
     handle: SandboxHandle,
     request: HttpRequest,
     { again, wake = true }: ToolboxCall,
+    past: { earlier: SandboxEffect },
   ): Promise<HttpAnswer | undefined> {
     const { deadline } = request;
     for (let attempt = 1; ; attempt += 1) {
       const toolbox = await this.ready(handle, deadline, wake);
       if (toolbox === undefined) return undefined;
+      const mayGoOn = again && attempt < ATTEMPTS;
       const answer = await toolbox.http.request(request).catch((error: unknown) => {
         this.forget(handle);
-        if (!again || attempt === ATTEMPTS || !isPassing(error) || deadline.signal.aborted) throw error;
+        if (!(error instanceof SandboxError) || !mayGoOn || deadline.signal.aborted) throw error;
+        return this.#passing(error, deadline, past);
       });
-      if (answer !== undefined && !neverArrived(answer) && !isGatewayFailure(answer)) return answer;
-      this.forget(handle);
-      const mayRepeat = again || (answer !== undefined && neverArrived(answer));
-      if (answer !== undefined && isGatewayFailure(answer) && !mayRepeat) throw toolboxError(answer);
-      if (answer !== undefined && (await this.#isOfDaemon(handle, toolbox, answer, deadline, wake))) return answer;
-      if (attempt === ATTEMPTS && answer !== undefined) throw toolboxError(answer);
-      await this.#client.pause(attempt, deadline, answer === undefined ? 'unknown' : 'none');
+      if (answer instanceof SandboxError) {
+        await this.#client.pause(attempt, deadline, 'none');
+      } else if (isGatewayFailure(answer) || (again && isOverload(answer))) {
+        if (isGatewayFailure(answer)) this.forget(handle);
+        const error = toolboxError(answer);
+        if (!mayGoOn) throw error;
+        await this.#client.pause(attempt, deadline, 'none', this.#passing(error, deadline, past).retryAfterMs);
+      } else if (neverArrived(answer)) {
+        this.forget(handle);
+        if (await this.#isOfDaemon(handle, toolbox, answer, deadline, wake)) return answer;
+        if (attempt === ATTEMPTS) throw toolboxError(answer);
+        await this.#client.pause(attempt, deadline, 'none');
+      } else {
+        return answer;
+      }
     }
+  }
+
+  /** Of an attempt that may be followed by another. @throws `error` when that would not help in time */
+  #passing(error: SandboxError, { leftMs }: Deadline, past: { earlier: SandboxEffect }): SandboxError {
+    const { code, effect, retryAfterMs = 0 } = error;
+    if ((code !== 'unavailable' && code !== 'rate_limited') || retryAfterMs > Math.min(MAX_WAIT_MS, leftMs))
+      throw error;
+    if (past.earlier === 'none') past.earlier = effect;
+    return error;
   }
 
   get size(): number {
@@ -99,24 +145,25 @@ export class Toolboxes {
     { id }: Toolbox,
     { status }: HttpAnswer,
     deadline: Deadline,
-    wake: boolean,
+    wake: Wake,
   ): Promise<boolean> {
     if (status !== 401 && status !== 404) return false;
-    const before = await settledSandbox(this.#client, handle, deadline, { wake: false });
-    if (before.phase !== 'running') return false;
-    if (before.id !== id) return false;
+    const sandbox = await getSandbox(this.#client, handle, deadline);
+    if (sandbox.phase !== 'running' || sandbox.id !== id) return false;
     await this.ready(handle, deadline, wake);
     return true;
   }
 
-  async #url(sandbox: SandboxResource, deadline: Deadline): Promise<string> {
-    return toolboxUrl(sandbox.toolboxUrl ?? (await this.#askUrl(sandbox.id, deadline)), this.#client.options.apiUrl);
+  async #url(handle: SandboxHandle, { id, toolboxUrl: told }: SandboxResource, deadline: Deadline): Promise<string> {
+    const url = told ?? (await this.#askUrl({ ...handle, instanceId: id }, deadline));
+    return toolboxUrl(url, this.#client.options.apiUrl);
   }
 
-  async #askUrl(id: string, deadline: Deadline): Promise<unknown> {
-    const path = sandboxPath(id, 'toolbox-proxy-url');
+  async #askUrl(handle: SandboxHandle & { readonly instanceId: string }, deadline: Deadline): Promise<unknown> {
+    const path = sandboxPath(handle.instanceId, 'toolbox-proxy-url');
     const answer = await this.#client.sendAgain({ method: 'GET', path, deadline });
-    if (!answer.ok) throw apiError(answer);
+    if (isNotFound(answer)) throw await missing(this.#client, handle, answer, deadline);
+    if (!answer.ok) throw partError(answer);
     return asObject(answer.json())?.['url'];
   }
 
@@ -158,8 +205,4 @@ function notUp(answer: HttpAnswer): SandboxError {
     effect: 'none',
     message: `the toolbox of the sandbox answered ${answer.status}`,
   });
-}
-
-function isPassing(error: unknown): boolean {
-  return error instanceof SandboxError && error.code === 'unavailable';
 }
