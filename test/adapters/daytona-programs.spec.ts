@@ -280,7 +280,7 @@ describe.each(SHELLS.filter(isInstalled))('the programs of the Daytona adapter u
   test('remove journals that nobody needs', async () => {
     const started = await start({ ...sh('true'), detachable: false });
     await untilExit(started);
-    await run(cleanProgram([started.nonce]));
+    await run(cleanProgram([`runs/${started.nonce}`]));
     expect(await poll(started)).toBe('@n\n');
   });
 

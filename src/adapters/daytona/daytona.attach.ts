@@ -36,21 +36,14 @@ async function join(
   const stdin = new JournalStdin(context, { nonce: id.nonce, owner: newNonce() }, stream);
   try {
     const word = await feed.attach(from, deadline);
-    if (checkSessionWord(word, request.stdin) === 'terminal') return await joinTerminal(context, request, deadline);
+    const isTerminal = checkSessionWord(word, request.stdin) === 'terminal';
+    if (isTerminal && from !== 'now') throw notRecorded();
+    // How it ended came right behind.
+    if (isTerminal && stream.end === undefined) return await attachTerminal(context, request, deadline);
     if (request.stdin && stream.end === undefined) await stdin.claim(deadline.signal);
   } catch (error) {
     feed.stop();
     throw error;
   }
   return commandOf(context, { stream, feed }, stdin, { operation: 'attach', sessionId, stdin: request.stdin });
-}
-
-/** Nobody keeps what a terminal shows: it can be joined where it is. */
-function joinTerminal(
-  context: InSandbox,
-  request: AttachRequest & { readonly id: SessionId },
-  deadline: Deadline,
-): Promise<SandboxCommand> {
-  if (request.from !== 'now') throw notRecorded();
-  return attachTerminal(context, request, deadline);
 }

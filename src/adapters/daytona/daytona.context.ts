@@ -23,3 +23,5 @@ export const LIFECYCLE_TIMEOUT_MS = 180_000;
 export const RESUME_TIMEOUT_MS = 600_000;
 /** For one operation that reads of the control plane only. */
 export const READ_TIMEOUT_MS = 30_000;
+/** For the answer to a start when whoever asked for it has given up: longer than the service lets it take. */
+export const LATE_MS = 15_000;

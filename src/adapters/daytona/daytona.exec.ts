@@ -2,10 +2,9 @@ import { collectExec, type ExecRequest, type ExecResult, type StreamingCommand }
 import { checkArguments } from '../common/command-words.js';
 import { withinDeadline } from '../common/deadline.js';
 import { EXEC_STOP } from '../common/exec-stop.js';
+import { cleanUp } from './daytona.clean-up.js';
 import { commandOf } from './daytona.command.js';
 import { USE_TIMEOUT_MS, type InSandbox } from './daytona.context.js';
-import { runErrandWithin, type Errand } from './daytona.execute.js';
-import { cleanProgram } from './daytona.programs.js';
 import { startCommand, type StartedCommand } from './daytona.start-command.js';
 import { JournalStdin } from './daytona.stdin.js';
 import { stopSession } from './daytona.stop.js';
@@ -14,7 +13,6 @@ import { stopSession } from './daytona.stop.js';
 const HOLD_SECONDS = 1;
 /** A larger journal is removed at once. */
 const LARGE_BYTES = 1024 * 1024;
-const CLEAN_MS = 30_000;
 
 /** Runs a command to its end. */
 export async function execInDaytona(context: InSandbox, request: ExecRequest): Promise<ExecResult> {
@@ -24,7 +22,9 @@ export async function execInDaytona(context: InSandbox, request: ExecRequest): P
   const end = { isStopped: false, isGone: true };
   const start = async (): Promise<StreamingCommand> => {
     const spec = { ...rest, stdin: stdin !== undefined, detachable: false, holdSeconds: HOLD_SECONDS, push: false };
-    started = await withinDeadline(USE_TIMEOUT_MS, signal, (deadline) => startCommand(context, spec, deadline));
+    await withinDeadline(USE_TIMEOUT_MS, signal, (deadline) => context.toolboxes.ready(context.handle, deadline));
+    // Whoever gives up waits for the answer to what was sent: only what is known can be stopped.
+    started = await withinDeadline(USE_TIMEOUT_MS, undefined, (deadline) => startCommand(context, spec, deadline));
     const input = new JournalStdin(context, started, started.stream);
     return commandOf(context, started, input, { stdin: stdin !== undefined });
   };
@@ -54,8 +54,7 @@ async function stopStarted(context: InSandbox, { nonce, pid }: StartedCommand): 
 }
 
 /** Its journal is nobody's any more; with what is large, nobody waits for the next command. */
-function discard({ toolboxes, rubbish, handle }: InSandbox, { nonce, stream }: StartedCommand, isLarge: boolean): void {
-  if (!isLarge && stream.outputBytes <= LARGE_BYTES) return rubbish.add(handle, nonce);
-  const errand: Errand = { purpose: 'clean', program: cleanProgram([nonce]), again: true, wake: false };
-  void runErrandWithin(toolboxes, handle, errand, CLEAN_MS).catch(() => {});
+function discard(context: InSandbox, { nonce, stream }: StartedCommand, isLarge: boolean): void {
+  if (isLarge || stream.outputBytes > LARGE_BYTES) void cleanUp(context, [`runs/${nonce}`]);
+  else context.rubbish.add(context.handle, nonce);
 }

@@ -8,10 +8,10 @@ import { asObject } from '../common/json.js';
 import { newNonce } from '../common/session-id.js';
 import type { InSandbox } from './daytona.context.js';
 import { fileError, malformedReply } from './daytona.errors.js';
-import { runErrand, wordsIn } from './daytona.execute.js';
+import { runErrand, wordsIn, type Errand } from './daytona.execute.js';
 import { placeProgram } from './daytona.place-program.js';
 import { underHome } from './daytona.start-command.js';
-import { uploadStaged } from './daytona.upload.js';
+import { withStaged } from './daytona.upload.js';
 
 /**
  * Atomic: the content is uploaded to a file of ours, copied beside the target and renamed over it. A link at the target
@@ -25,24 +25,16 @@ export async function writeFile(
   if (path.endsWith('/')) throw invalidArgument('path: names a directory');
   const body = await gatherContent(content, deadline);
   const home = (await context.toolboxes.ready(context.handle, deadline))?.home ?? '/';
-  const staged = await uploadStaged(context, newNonce(), body, deadline, true).catch((error: unknown) => {
-    // The file itself was not touched.
-    throw error instanceof SandboxError && error.code !== 'aborted' ? error.with({ effect: 'none' }) : error;
-  });
   const target = underHome(absolute(path, home), home);
-  const program = placeProgram({ staged, target, bytes: body.byteLength, ...(mode !== undefined && { mode }) });
-  const [word] = wordsIn(
-    await runErrand(
-      context.toolboxes,
-      context.handle,
-      { purpose: 'place', program, seconds: 60, again: false },
-      deadline,
-    ),
-  );
-  if (word === 'k') return;
-  const refusal = REFUSALS.get(word);
-  if (refusal === undefined) throw unconfirmed('the write');
-  throw new SandboxError('write_failed', { effect: 'none', message: refusal });
+  await withStaged(context, body, { token: newNonce(), deadline, wake: true }, async (staged) => {
+    const program = placeProgram({ staged, target, bytes: body.byteLength, ...(mode !== undefined && { mode }) });
+    const errand: Errand = { purpose: 'place', program, seconds: 60, again: false };
+    const [word] = wordsIn(await runErrand(context.toolboxes, context.handle, errand, deadline));
+    if (word === 'k') return;
+    const refusal = REFUSALS.get(word);
+    if (refusal === undefined) throw unconfirmed('the write');
+    throw new SandboxError('write_failed', { effect: 'none', message: refusal });
+  });
 }
 
 const REFUSALS: ReadonlyMap<string | undefined, string> = new Map([
@@ -54,7 +46,13 @@ const REFUSALS: ReadonlyMap<string | undefined, string> = new Map([
 export async function readFile(context: InSandbox, path: string, deadline: Deadline): Promise<Uint8Array> {
   const answer = await ask(context, '/files/download', path, deadline, MAX_FILE_BYTES);
   if (answer.status !== 200) throw fileError(answer);
+  // What a gateway says instead is no file.
+  if (!isDownload(answer)) throw malformedReply('the file');
   return answer.body;
+}
+
+function isDownload({ headers }: HttpAnswer): boolean {
+  return headers.has('content-disposition') || headers.get('content-type') === 'application/octet-stream';
 }
 
 export async function listFiles(context: InSandbox, path: string, deadline: Deadline): Promise<FileEntry[]> {
@@ -125,9 +123,10 @@ function statOf({ type, size, mode, modifiedAt }: FileEntry): FileStat {
 
 function entryOf(raw: unknown): FileEntry {
   const { name, size, isDir, mode, permissions, modifiedAt, modTime } = asObject(raw) ?? {};
-  const date = new Date(String(modifiedAt ?? modTime));
+  const time = modifiedAt ?? modTime;
+  const date = new Date(typeof time === 'string' ? time : Number.NaN);
   const isOctal = typeof permissions === 'string' && /^[0-7]{3,6}$/.test(permissions);
-  if (typeof name !== 'string' || typeof size !== 'number' || !isOctal || Number.isNaN(date.getTime())) {
+  if (!isFileName(name) || !isSize(size) || !isOctal || Number.isNaN(date.getTime())) {
     throw malformedReply('the list of files');
   }
   return {
@@ -137,6 +136,14 @@ function entryOf(raw: unknown): FileEntry {
     mode: Number.parseInt(permissions, 8) & 0o7777,
     modifiedAt: date,
   };
+}
+
+function isFileName(name: unknown): name is string {
+  return typeof name === 'string' && /^[^/\0]+$/.test(name) && name !== '.' && name !== '..';
+}
+
+function isSize(size: unknown): size is number {
+  return typeof size === 'number' && Number.isSafeInteger(size) && size >= 0;
 }
 
 /** By the first letter of a mode as Go prints it. */

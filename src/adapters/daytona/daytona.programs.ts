@@ -68,11 +68,16 @@ for sb_y in $sb_rubbish; do rm -rf "$HOME/.nestjs-sandbox/runs/$sb_y"; done
 ) || { rm -rf "$sb_d"; sb_say j; exit 0; }
 `;
 
+/** The directory in which the journals of a kind of sessions lie. */
+export function kindOf(detachable: boolean): 'sessions' | 'runs' {
+  return detachable ? 'sessions' : 'runs';
+}
+
 /** A program that starts a command under the shim, and says what the shim says, then what {@link pollProgram} does. */
 export function startProgram({ command, tag, title, owner, holdSeconds, rubbish }: StartSpec): string {
   const end = `shim_${newNonce()}`;
   const { nonce, detachable, stdin } = command;
-  const kind = detachable ? 'sessions' : 'runs';
+  const kind = kindOf(detachable);
   const variables = assignments({
     sb_id: nonce,
     sb_kind: kind,
@@ -120,7 +125,7 @@ export function stageTerminalProgram(spec: {
   const end = `terminal_${newNonce()}`;
   const variables = assignments({
     sb_id: nonce,
-    sb_kind: detachable ? 'sessions' : 'runs',
+    sb_kind: kindOf(detachable),
     sb_title: inHex(title),
   });
   return `${variables}${COMMON}
@@ -174,9 +179,9 @@ done
 `;
 }
 
-/** A program that removes journals. */
-export function cleanProgram(nonces: readonly string[]): string {
-  return nonces.map((nonce) => `rm -rf "$HOME/.nestjs-sandbox/runs/${nonce}"\n`).join('');
+/** A program that removes what is below the directory of ours. */
+export function cleanProgram(paths: readonly string[]): string {
+  return paths.map((path) => `rm -rf "$HOME/.nestjs-sandbox/${path}"\n`).join('');
 }
 
 /** In hexadecimal, as one word of any bytes. */

@@ -1,14 +1,16 @@
-import type { ProcessRequest, SandboxError } from '#libs/contract';
+import { SandboxError, type ProcessRequest } from '#libs/contract';
 import { titleOf } from '../common/command-words.js';
 import type { Deadline } from '../common/deadline.js';
 import { closedBeforeExit, sessionLost } from '../common/journal-errors.js';
 import type { JournalFeed } from '../common/journal-feed.js';
 import { JournalParser } from '../common/journal-parser.js';
 import { notSupported } from '../common/not-supported.js';
+import { outlasting } from '../common/outlasting.js';
 import { RecordLines } from '../common/record-lines.js';
 import { newNonce, processTag } from '../common/session-id.js';
 import { checkFirstWord } from '../common/shim-word.js';
-import type { InSandbox } from './daytona.context.js';
+import { abandon } from './daytona.abandon.js';
+import { LATE_MS, type InSandbox } from './daytona.context.js';
 import { runErrand, wordsIn, type Errand } from './daytona.execute.js';
 import { feedOf } from './daytona.feed.js';
 import { PatientStream } from './daytona.patient-stream.js';
@@ -41,7 +43,7 @@ export interface StartedCommand {
 
 /**
  * Starts a command and resolves once the shim runs, which has looked at the directory by then. A failure after the
- * command was sent has effect `unknown`.
+ * command was sent has effect `unknown`; what runs all the same is stopped, since nobody knows of it.
  */
 export async function startCommand(
   context: InSandbox,
@@ -61,15 +63,28 @@ export async function startCommand(
     ...(holdSeconds !== undefined && !stdin && { holdSeconds }),
   });
   const errand: Errand = { purpose: 'start', program, seconds: holdSeconds ?? 0, again: false };
-  const text = await runErrand(toolboxes, handle, errand, deadline);
+  const starting = outlasting(deadline, LATE_MS, async (later) => {
+    const text = (await runErrand(toolboxes, handle, errand, later)) ?? '';
+    return { ...begun(context, nonce, text, push), owner };
+  });
+  try {
+    return await deadline.race(starting, 'unknown');
+  } catch (error) {
+    if (!(error instanceof SandboxError) || error.effect !== 'none') void abandon(context, nonce, starting);
+    throw error;
+  }
+}
+
+/** What a start was answered with. @throws {SandboxError} what kept the command from starting */
+function begun(context: InSandbox, nonce: string, text: string, push: boolean): Omit<StartedCommand, 'owner'> {
   const words = wordsIn(text);
   if (words[0] === 'u') throw noSetsid();
   if (words[0] === 'l') throw sessionLost();
   const { pid } = checkFirstWord(words);
   const stream = new PatientStream();
   const feed = feedOf(context, { nonce, pid: () => pid, stream, push });
-  deliver(feed, (text ?? '').slice((text ?? '').indexOf('\n') + 1));
-  return { nonce, pid, stream, feed, owner };
+  deliver(feed, text.slice(text.indexOf('\n') + 1));
+  return { nonce, pid, stream, feed };
 }
 
 /** What has come with the start; the rest is read. */

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SandboxError, type CallOptions } from '#libs/contract';
-import { withinDeadline, type Deadline } from '../common/deadline.js';
+import { withinDeadline } from '../common/deadline.js';
 import { commandExited, sessionLost, stdinNotOpen } from '../common/journal-errors.js';
 import { newNonce } from '../common/session-id.js';
 import { USE_TIMEOUT_MS, type InSandbox } from './daytona.context.js';
@@ -15,7 +15,7 @@ import {
   type StdinData,
   type StdinTarget,
 } from './daytona.stdin-programs.js';
-import { uploadStaged } from './daytona.upload.js';
+import { withStaged } from './daytona.upload.js';
 
 /** What is larger goes by a request of its own, as bytes: a line of a FIFO is whole up to 4 KiB, in four times as many. */
 const INLINE_BYTES = 900;
@@ -55,7 +55,16 @@ export class JournalStdin {
   async #write(data: Uint8Array, { signal }: CallOptions): Promise<void> {
     if (data.byteLength === 0) return;
     const token = newNonce();
-    const program = writeProgram(this.#target, token, await this.#data(data, token, signal), HOLD_SECONDS);
+    if (data.byteLength <= INLINE_BYTES) return this.#hand(token, { bytes: data }, signal);
+    await withinDeadline(USE_TIMEOUT_MS, signal, (deadline) =>
+      withStaged(this.#context, data, { token, deadline, wake: false }, (uploaded) =>
+        this.#hand(token, { uploaded }, signal),
+      ),
+    );
+  }
+
+  async #hand(token: string, data: StdinData, signal: AbortSignal | undefined): Promise<void> {
+    const program = writeProgram(this.#target, token, data, HOLD_SECONDS);
     let word = await this.#ask({ program, seconds: HOLD_SECONDS, again: false }, signal);
     // That it is asked again changes nothing.
     const waiting = awaitProgram(this.#target, token, HOLD_SECONDS);
@@ -74,12 +83,6 @@ export class JournalStdin {
       await delay(0);
     }
     throw failure;
-  }
-
-  async #data(bytes: Uint8Array, token: string, signal: AbortSignal | undefined): Promise<StdinData> {
-    if (bytes.byteLength <= INLINE_BYTES) return { bytes };
-    const upload = (deadline: Deadline) => uploadStaged(this.#context, token, bytes, deadline, false);
-    return { uploaded: await withinDeadline(USE_TIMEOUT_MS, signal, upload) };
   }
 
   async #ask(errand: Omit<Errand, 'purpose' | 'wake'>, signal: AbortSignal | undefined): Promise<string | undefined> {

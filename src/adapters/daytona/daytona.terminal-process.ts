@@ -11,6 +11,7 @@ import { connectSocket } from './daytona.socket.js';
 
 /** The service takes up to 64 KiB in one message. */
 const PIECE_BYTES = 32 * 1024;
+const REMOVE_MS = 30_000;
 /** What ends the input of a program that heeds it, on a terminal. */
 const END_OF_TRANSMISSION = 4;
 
@@ -84,6 +85,14 @@ export class TerminalProcess {
       if (answer === undefined || answer.status === 404 || answer.status === 410) return;
       if (!answer.ok) throw toolboxError(answer);
     });
+  }
+
+  /** Ends it, and what runs on it. Whether it succeeds, nobody can do more. */
+  async remove(): Promise<void> {
+    const { toolboxes, handle } = this.#context;
+    const request = { method: 'DELETE', path: this.#path } as const;
+    const send = (deadline: Deadline) => toolboxes.call(handle, { ...request, deadline }, { again: true, wake: false });
+    await withinDeadline(REMOVE_MS, undefined, send).catch(() => {});
   }
 
   /** Lets go of it. Any number of times. */

@@ -3,15 +3,35 @@ import type { Deadline } from '../common/deadline.js';
 import { unconfirmed } from '../common/failed-answer.js';
 import { asObject } from '../common/json.js';
 import { newNonce } from '../common/session-id.js';
-import { toolboxError } from './daytona.errors.js';
+import { cleanUp } from './daytona.clean-up.js';
 import type { InSandbox } from './daytona.context.js';
+import { toolboxError } from './daytona.errors.js';
 
 /**
- * Puts bytes into a file of our own, by the one call that old daemons and new ones have.
+ * `work` with bytes that were put into a file of our own, by the one call that old daemons and new ones have. Where it
+ * fails the file is removed, else it has been moved away.
  *
- * @returns its path below the home directory
+ * @param work given the file's path below the home directory
+ * @throws {SandboxError} with effect `none` when the file could not be put there
  */
-export async function uploadStaged(
+export async function withStaged<T>(
+  context: InSandbox,
+  bytes: Uint8Array,
+  { token, deadline, wake }: { readonly token: string; readonly deadline: Deadline; readonly wake: boolean },
+  work: (staged: string) => Promise<T>,
+): Promise<T> {
+  try {
+    const staged = await upload(context, token, bytes, deadline, wake).catch((error: unknown) => {
+      throw error instanceof SandboxError ? error.with({ effect: 'none' }) : error;
+    });
+    return await work(staged);
+  } catch (error) {
+    void cleanUp(context, [`staged/${token}`]);
+    throw error;
+  }
+}
+
+async function upload(
   { toolboxes, handle }: InSandbox,
   token: string,
   bytes: Uint8Array,
