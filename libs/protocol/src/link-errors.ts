@@ -99,7 +99,7 @@ export function refused(about: RequestOp | 'session', refusal: RefusalBody): San
     speaksOurs && isDetail(refusal.detail) ? refusal.detail : known === undefined || said !== '' ? 'remote' : undefined;
   const word = known ?? (clean(refusal.error) || 'an error without a name');
   return new SandboxError(code, {
-    message: `${about}: ${word}${said === '' ? '' : `: ${said}`}`,
+    message: `${about}: the runner answered ${word}${said === '' ? '' : `: ${said}`}`,
     ...(detail !== undefined && { detail }),
     effect: refusal.effect ?? effectOfRefusal(about, code),
     ...(refusal.oldest !== undefined && { cause: new ReplayEvicted(refusal.oldest) }),
