@@ -160,24 +160,27 @@ describe('a second daemon under the same id', () => {
   });
 
   test('takes over when the first is stopped: 4409 for the first once it wakes, never an offline in between', async () => {
-    await using first = await DaemonProcess.launch({ url: app.url });
-    await app.online(RUNNER_ID);
+    // To start a process may take longer than the others here may be silent.
+    const patient = await TestApp.start({ runners: { ...TIMES, silenceMs: 60_000 } });
+    await using first = await DaemonProcess.launch({ url: patient.url });
+    await patient.online(RUNNER_ID);
     first.signal('SIGSTOP');
-    await using second = await DaemonProcess.launch({ url: app.url, name: 'second' });
-    await app.host.saw('register', 2);
+    await using second = await DaemonProcess.launch({ url: patient.url, name: 'second' });
+    await patient.host.saw('register', 2);
     await until('the second is the one that is online', async () =>
-      (await app.host.online()).some(([, meta]) => (meta as { name: string }).name === 'second'),
+      (await patient.host.online()).some(([, meta]) => (meta as { name: string }).name === 'second'),
     );
-    const handle = await app.sandboxes.create('runner', runnerSandboxName(RUNNER_ID));
-    expect((await app.sandboxes.exec(handle, 'echo', ['second'])).text()).toBe('second\n');
-    expect(app.host.calls.filter((made) => made.startsWith('presence'))).not.toContain('presence offline');
+    const handle = await patient.sandboxes.create('runner', runnerSandboxName(RUNNER_ID));
+    expect((await patient.sandboxes.exec(handle, 'echo', ['second'])).text()).toBe('second\n');
+    expect(patient.host.calls.filter((made) => made.startsWith('presence'))).not.toContain('presence offline');
     first.signal('SIGCONT');
     await settles(
       'the first notices',
       until('it logs', () => /4409|replaced|another|disconnected|closed/i.test(first.stderr)),
     );
-    expect((await app.sandboxes.exec(handle, 'echo', ['still'])).text()).toBe('still\n');
+    expect((await patient.sandboxes.exec(handle, 'echo', ['still'])).text()).toBe('still\n');
     expect(second.ended).toBeUndefined();
+    await patient.close();
   });
 
   test('takes over when the network has swallowed the first, whose callers are told', async () => {
