@@ -42,15 +42,23 @@ export async function startSession(
   return { ...started, id: t.sessionId(started.command) };
 }
 
+/** What was started with words that write `ready`, once they have. */
+export async function ready<T extends Started>(starting: Promise<T>): Promise<T> {
+  const started = await starting;
+  await started.reading.shows('ready');
+  return started;
+}
+
 /** As `startSession`, of words that write `ready`: they have begun. */
-export async function startReady(
-  t: CaseContext,
-  handle: SandboxHandle,
-  words: Words,
-  options?: SpawnOptions,
-): Promise<StartedSession> {
-  const session = await startSession(t, handle, words, options);
-  await session.reading.shows('ready');
+export function startReady(...args: Parameters<typeof startSession>): Promise<StartedSession> {
+  return ready(startSession(...args));
+}
+
+/** A puppet that has said so much. */
+export async function startSaying(t: CaseContext, handle: SandboxHandle, text: string): Promise<StartedSession> {
+  const session = await startPuppet(t, handle);
+  await say(session.command, text);
+  await session.reading.shows(text);
   return session;
 }
 
@@ -114,6 +122,17 @@ export function expectOutput(
 export async function expectExit(reading: Reading, exitCode: number, stdout?: Uint8Array | string): Promise<void> {
   expectEqual('exit', await reading.exit(), { exitCode });
   if (stdout !== undefined) expectBytes('the output', reading.stdout, stdout);
+}
+
+/** Has the puppet end with that code. @throws {Mismatch} unless it does, having written exactly that where it is given */
+export async function expectObedient(
+  command: SandboxCommand,
+  reading: Reading,
+  exitCode: number,
+  stdout?: string,
+): Promise<void> {
+  await leave(command, exitCode);
+  await expectExit(reading, exitCode, stdout);
 }
 
 /** Which sessions are listed, in the order of their ids. */

@@ -7,6 +7,7 @@ import {
   type ExecResult,
   type SandboxHandle,
 } from '#libs/contract';
+import type { SessionSink } from '#libs/protocol';
 import { fakePrograms } from '../targets/fake-words.js';
 import { TargetFake } from '../targets/fake.js';
 import { fake, never, withCalls, withExecRequests, withExecResults } from './making.js';
@@ -338,8 +339,46 @@ export const limitMutants: readonly Mutant[] = [
         },
       ),
   },
+  {
+    name: 'a deadline from the first byte',
+    defect: 'The deadline of an exec begins when its output does.',
+    caughtBy: ['LIM-025'],
+    make: () => fake(FromTheFirstByte),
+  },
 ];
 
 function beyondLimit(): SandboxError {
   return new SandboxError('truncated', { detail: 'output_limit', effect: 'done' });
+}
+
+class FromTheFirstByte extends TargetFake {
+  #begin = (): void => {};
+
+  protected override sink(sink: SessionSink): SessionSink {
+    const begin = this.#begin;
+    return super.sink({
+      frame(item) {
+        begin();
+        sink.frame(item);
+      },
+      error: (error) => sink.error(error),
+    });
+  }
+
+  protected override async doExec(handle: SandboxHandle, request: ExecRequest): Promise<ExecResult> {
+    const { timeoutMs, ...unlimited } = request;
+    if (timeoutMs === undefined || request.signal !== undefined) return super.doExec(handle, request);
+    const over = new AbortController();
+    let timer: NodeJS.Timeout | undefined;
+    this.#begin = () => void (timer ??= setTimeout(() => over.abort(), timeoutMs));
+    try {
+      return await super.doExec(handle, { ...unlimited, signal: over.signal });
+    } catch (error) {
+      if (!over.signal.aborted) throw error;
+      throw new SandboxError('unavailable', { detail: 'timeout', effect: 'done' });
+    } finally {
+      clearTimeout(timer);
+      this.#begin = () => {};
+    }
+  }
 }

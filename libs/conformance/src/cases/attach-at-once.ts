@@ -5,6 +5,7 @@ import {
   attachAndRead,
   countOutput,
   expectExit,
+  expectObedient,
   expectOutput,
   leave,
   say,
@@ -77,8 +78,7 @@ export const attachAtOnceCases: readonly ConformanceCase[] = [
         );
         await saying;
       }
-      await leave(command, 1);
-      await expectExit(reading, 1, expected);
+      await expectObedient(command, reading, 1, expected);
       for (const { joined, stdout } of await Promise.all(joining)) {
         expectEqual(`exit for the attach from ${stdout}`, await joined.exit(), { exitCode: 1 });
         expectBytes(`the output from ${stdout} on`, joined.stdout, expected.slice(stdout));
@@ -143,8 +143,7 @@ export const attachAtOnceCases: readonly ConformanceCase[] = [
         owner = next;
       }
       const reading = t.read(owner);
-      await leave(owner, 0);
-      await expectExit(reading, 0, expected);
+      await expectObedient(owner, reading, 0, expected);
     },
   },
   {
@@ -166,8 +165,7 @@ export const attachAtOnceCases: readonly ConformanceCase[] = [
         };
         await Promise.all([say(command, text), visit(), visit()]);
       }
-      await leave(command, 0);
-      await expectExit(reading, 0, expected);
+      await expectObedient(command, reading, 0, expected);
     },
   },
 ];

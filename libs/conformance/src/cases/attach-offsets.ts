@@ -6,10 +6,12 @@ import type { Reading } from '../reading.js';
 import {
   attachAndRead,
   expectExit,
+  expectObedient,
   expectOutput,
   leave,
   say,
   startPuppet,
+  startSaying,
   startSession,
   type StartedSession,
 } from '../session.js';
@@ -105,9 +107,7 @@ export const attachOffsetCases: readonly ConformanceCase[] = [
     needs: ['attach'],
     async run(t) {
       const handle = await t.sandbox();
-      const { command, reading, id } = await startPuppet(t, handle);
-      await say(command, 'before ');
-      await reading.shows('before ');
+      const { command, reading, id } = await startSaying(t, handle, 'before ');
       await expectRejection('an attach', t.adapter.attach(handle, id, { from: { stdout: 8 } }), BEYOND_END);
       await say(command, 'and after');
       await leave(command, 0);
@@ -182,8 +182,7 @@ export const attachOffsetCases: readonly ConformanceCase[] = [
       await reading.shows('before ');
       joined.push(await attachAndRead(t, handle, id, { from: reading.offsets }));
       await say(command, 'and after');
-      await leave(command, 4);
-      await expectExit(reading, 4, 'before and after');
+      await expectObedient(command, reading, 4, 'before and after');
       await expectExit(joined[0] as Reading, 4, 'before and after');
       await expectExit(joined[1] as Reading, 4, 'and after');
     },

@@ -1,7 +1,18 @@
 import type { ConformanceCase } from '../conformance-case.js';
 import { expectBytes, expectEqual, expectRejection, expectThat } from '../expect.js';
-import { ALL_BYTES, expectPattern } from '../samples.js';
-import { attachAndRead, expectExit, expectOutput, leave, say, startPuppet, startSession } from '../session.js';
+import { closedGate } from '../gate.js';
+import { ALL_BYTES } from '../samples.js';
+import {
+  attachAndRead,
+  expectExit,
+  expectOutput,
+  leave,
+  say,
+  startPuppet,
+  startSaying,
+  startSession,
+} from '../session.js';
+import { readPattern } from '../standstill.js';
 
 const MiB = 1024 * 1024;
 const NOT_FOUND = { code: 'not_found', effect: 'none' } as const;
@@ -30,9 +41,7 @@ export const attachCases: readonly ConformanceCase[] = [
     needs: ['attach'],
     async run(t) {
       const handle = await t.sandbox();
-      const { command, reading, id } = await startPuppet(t, handle);
-      await say(command, 'before ');
-      await reading.shows('before ');
+      const { command, reading, id } = await startSaying(t, handle, 'before ');
       const replay = await attachAndRead(t, handle, id);
       await replay.shows('before ');
       await say(command, 'and after');
@@ -146,21 +155,14 @@ export const attachCases: readonly ConformanceCase[] = [
       const bytes = t.volume(12 * MiB);
       const command = await t.spawn(handle, t.words.lines(bytes), { detachable: true });
       const joined = await t.attach(handle, t.sessionId(command));
-      let release: (() => void) | undefined;
-      const released = new Promise<void>((resolve) => (release = resolve));
-      t.defer(() => release?.());
-      const still = t.read(joined, {
-        keep: false,
-        onFrame: async ({ data, offset }) => {
-          expectPattern(data, offset);
-          await released;
-        },
-      });
-      const reading = t.read(command, { keep: false, onFrame: ({ data, offset }) => expectPattern(data, offset) });
+      const gate = closedGate();
+      t.defer(() => gate.open());
+      const still = readPattern(t, joined, { held: gate.opened });
+      const reading = readPattern(t, command);
       const exit = await t.within('the exit for the reader that reads', 20_000, reading.exit());
       expectEqual('exit', exit, { exitCode: 0 });
       expectEqual('bytes', reading.bytes, bytes);
-      release?.();
+      gate.open();
       await expectExit(still, 0);
       expectEqual('bytes for the one that stood still', still.bytes, bytes);
     },
@@ -177,7 +179,7 @@ export const attachCases: readonly ConformanceCase[] = [
       const command = await t.spawn(handle, t.words.lines(bytes), { detachable: true });
       expectEqual('exit', await command.drain(), { exitCode: 0 });
       const joined = await t.attach(handle, t.sessionId(command));
-      const replay = t.read(joined, { keep: false, onFrame: ({ data, offset }) => expectPattern(data, offset) });
+      const replay = readPattern(t, joined);
       await expectExit(replay, 0);
       expectEqual('bytes', replay.bytes, bytes);
       expectEqual('outputBytes', joined.outputBytes, bytes);

@@ -3,6 +3,7 @@ import { expectFile } from '../errands.js';
 import { expectEqual } from '../expect.js';
 import { expectPattern, noise } from '../samples.js';
 import { startSession } from '../session.js';
+import { readPattern } from '../standstill.js';
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -30,8 +31,7 @@ export const boundaryCases: readonly ConformanceCase[] = [
       for (const stdout of BOUNDARIES.flatMap((one) => [one - 1, one, one + 1])) {
         const from = { stdout };
         const joined = await t.attach(handle, t.sessionId(command), { from });
-        const onFrame = ({ offset, data }: { offset: number; data: Uint8Array }): void => expectPattern(data, offset);
-        const replay = t.read(joined, { from, keep: false, onFrame });
+        const replay = readPattern(t, joined, { from });
         await replay.until(`some bytes from ${stdout} on`, () => replay.bytes >= MORE / 2);
         await joined.stop();
       }

@@ -3,7 +3,7 @@ import type { CaseContext } from '../case-context.js';
 import type { ConformanceCase } from '../conformance-case.js';
 import { expectFile, expectNothingAt, expectUsable, untilExists } from '../errands.js';
 import { expectEqual, expectError, expectRejection, expectThat } from '../expect.js';
-import { attachAndRead, expectExit, leave, say, startPuppet, startSession } from '../session.js';
+import { attachAndRead, expectExit, leave, say, startSaying, startSession } from '../session.js';
 
 /** What a passing failure is that came before anything was done. */
 const REFUSED = { code: ['unavailable', 'rate_limited'], effect: ['none', 'unknown'] } as const;
@@ -315,9 +315,7 @@ export const callFaultCases: readonly ConformanceCase[] = [
     needs: ['attach', 'fault:failBefore'],
     async run(t) {
       const handle = await t.sandbox();
-      const { command, reading, id } = await startPuppet(t, handle);
-      await say(command, 'before ');
-      await reading.shows('before ');
+      const { command, reading, id } = await startSaying(t, handle, 'before ');
       const heal = await t.inject('failBefore', 'attach');
       await t.attach(handle, id).catch((error: unknown) => expectError('attach', error, UNREAD));
       await heal();

@@ -1,7 +1,7 @@
 import type { ConformanceCase } from '../conformance-case.js';
 import { exists, expectUsable } from '../errands.js';
 import { expectEqual, expectError, expectRejection, expectThat } from '../expect.js';
-import { expectExit, say, start, startPuppet } from '../session.js';
+import { expectExit, ready, say, start, startSaying } from '../session.js';
 
 import { EVERY_OPERATION, supported } from './every-operation.js';
 
@@ -95,8 +95,7 @@ export const stallCases: readonly ConformanceCase[] = [
     needs: ['fault:stall'],
     async run(t) {
       const handle = await t.sandbox();
-      const { command, reading } = await start(t, handle, t.words.stay());
-      await reading.shows('ready\n');
+      const { command, reading } = await ready(start(t, handle, t.words.stay()));
       const heal = await t.inject('stall');
       const stopped = command.stop();
       stopped.catch(() => {});
@@ -115,9 +114,7 @@ export const stallCases: readonly ConformanceCase[] = [
     needs: ['fault:stall', 'attach'],
     async run(t) {
       const handle = await t.sandbox();
-      const { command, reading } = await startPuppet(t, handle);
-      await say(command, 'before ');
-      await reading.shows('before ');
+      const { command, reading } = await startSaying(t, handle, 'before ');
       const heal = await t.inject('stall');
       const saying = say(command, 'and after');
       saying.catch(() => {});

@@ -3,7 +3,7 @@ import type { CaseContext } from '../case-context.js';
 import type { ConformanceCase } from '../conformance-case.js';
 import { expectFile } from '../errands.js';
 import { expectEqual, expectRejection, expectThat } from '../expect.js';
-import { expectExit, leave, startPuppet } from '../session.js';
+import { expectObedient, startPuppet } from '../session.js';
 
 import { ON_A_SANDBOX, supported, supports } from './every-operation.js';
 
@@ -63,8 +63,7 @@ export const incarnationCases: readonly ConformanceCase[] = [
       for (const mode of ['graceful', 'force'] as const) {
         await expectRejection(`terminateSession, ${mode}`, t.adapter.terminateSession(gone, id, { mode }), NOT_FOUND);
       }
-      await leave(command, 4);
-      await expectExit(reading, 4);
+      await expectObedient(command, reading, 4);
     },
   },
   {

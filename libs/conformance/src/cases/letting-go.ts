@@ -1,6 +1,6 @@
 import type { ConformanceCase } from '../conformance-case.js';
 import { expectBytes, expectEqual, expectRejection } from '../expect.js';
-import { expectExit, expectListed, leave, say, startPuppet } from '../session.js';
+import { expectExit, expectListed, expectObedient, leave, say, startPuppet } from '../session.js';
 import { collect, LETTING_GO } from '../ways.js';
 
 /** What is left when this end lets go, or one of its streams. */
@@ -60,8 +60,7 @@ export const lettingGoCases: readonly ConformanceCase[] = [
       const reading = t.read(joined);
       over.abort();
       await say(joined, 'heard');
-      await leave(joined, 3);
-      await expectExit(reading, 3, 'heard');
+      await expectObedient(joined, reading, 3, 'heard');
     },
   },
 ];

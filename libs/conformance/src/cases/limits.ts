@@ -311,4 +311,14 @@ export const limitCases: readonly ConformanceCase[] = [
       await expectGone(t, handle, ERRAND);
     },
   },
+  {
+    id: 'LIM-025',
+    title: 'keeps the deadline of a command that says nothing',
+    level: 'MUST',
+    promise: 'deadlines',
+    async run(t) {
+      const call = t.exec(await t.sandbox(), t.words.pause(60_000), { timeoutMs: t.ms(400) });
+      await t.within('the rejection', 400 + GRACE_MS + SLACK_MS, expectRejection('exec', call, TIMEOUT));
+    },
+  },
 ];

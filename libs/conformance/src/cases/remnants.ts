@@ -143,18 +143,20 @@ export const remnantCases: readonly ConformanceCase[] = [
     promise: 'deadlines',
     timeoutMs: 60_000,
     async run(t) {
+      const handle = await t.sandbox();
       const { signal } = new AbortController();
       const left = (): number => getEventListeners(signal, 'abort').length;
-      for (const { operation, call } of supported(EVERY_OPERATION, t)) {
-        const target = operation.startsWith('create') ? t.adapter.buildHandle(t.newName()) : await t.sandbox();
-        await call(t.adapter, target, { signal }).catch(() => {});
+      if (supports(t, 'attach')) {
+        const { id } = await startSession(t, handle, t.words.stay());
+        t.read(await t.attach(handle, id, { signal }));
+        await t.eventually('that no listener of an attach is left', () => left() === 0 || undefined);
+      }
+      const isLast = ({ operation }: { operation: string }): boolean => operation === 'destroy';
+      const calls = supported(EVERY_OPERATION, t);
+      for (const { operation, call } of [...calls.filter((one) => !isLast(one)), ...calls.filter(isLast)]) {
+        await call(t.adapter, handle, { signal }).catch(() => {});
         await t.eventually(`that no listener of ${operation} is left`, () => left() === 0 || undefined);
       }
-      if (!supports(t, 'attach')) return;
-      const handle = await t.sandbox();
-      const { id } = await startSession(t, handle, t.words.stay());
-      t.read(await t.attach(handle, id, { signal }));
-      await t.eventually('that no listener of an attach is left', () => left() === 0 || undefined);
     },
   },
 ];

@@ -1,6 +1,6 @@
 import type { ConformanceCase } from '../conformance-case.js';
 import { expectBytes, expectEqual, expectRejection } from '../expect.js';
-import { expectExit, leave, say, startPuppet } from '../session.js';
+import { expectExit, expectObedient, leave, say, startPuppet } from '../session.js';
 
 const NOT_OPEN = { code: 'invalid', detail: 'stdin_not_open', effect: 'none' } as const;
 
@@ -57,8 +57,7 @@ export const sessionStdinCases: readonly ConformanceCase[] = [
       const owner = await t.attach(handle, id, { stdin: true });
       await expectRejection('a close of the former owner', command.closeStdin(), NOT_OPEN);
       await say(owner, 'still open');
-      await leave(owner, 4);
-      await expectExit(reading, 4);
+      await expectObedient(owner, reading, 4);
       expectBytes('what was written', reading.stdout, 'still open');
     },
   },

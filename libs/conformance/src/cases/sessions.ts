@@ -6,11 +6,13 @@ import {
   expectExit,
   expectListed,
   expectNoSuccess,
+  expectObedient,
   expectOutput,
   leave,
   say,
   startPuppet,
   startReady,
+  startSaying,
   startSession,
 } from '../session.js';
 
@@ -145,16 +147,13 @@ export const sessionCases: readonly ConformanceCase[] = [
     needs: ['attach'],
     async run(t) {
       const handle = await t.sandbox();
-      const { command, reading, id } = await startPuppet(t, handle);
-      await say(command, 'before ');
-      await reading.shows('before ');
+      const { command, id } = await startSaying(t, handle, 'before ');
       await command.stop();
       await expectListed(t, handle, [id]);
       const again = await t.attach(handle, id, { stdin: true });
       const replay = t.read(again);
       await say(again, 'and after');
-      await leave(again, 7);
-      await expectExit(replay, 7, 'before and after');
+      await expectObedient(again, replay, 7, 'before and after');
     },
   },
   {
@@ -186,9 +185,7 @@ export const sessionCases: readonly ConformanceCase[] = [
     needs: ['attach', 'insight:anotherClient'],
     async run(t) {
       const handle = await t.sandbox();
-      const { command, reading } = await startPuppet(t, handle);
-      await say(command, 'from the first, ');
-      await reading.shows('from the first, ');
+      const { command } = await startSaying(t, handle, 'from the first, ');
       await command.stop();
       const other = await t.anotherClient();
       const found = other.buildHandle(handle.name);
@@ -198,8 +195,7 @@ export const sessionCases: readonly ConformanceCase[] = [
       t.defer(() => joined.stop());
       const replay = t.read(joined);
       await say(joined, 'from the other');
-      await leave(joined, 5);
-      await expectExit(replay, 5, 'from the first, from the other');
+      await expectObedient(joined, replay, 5, 'from the first, from the other');
     },
   },
   {
@@ -217,8 +213,7 @@ export const sessionCases: readonly ConformanceCase[] = [
       await replay.shows('before ');
       await joined.stop();
       await say(command, 'and after');
-      await leave(command, 3);
-      await expectExit(reading, 3, 'before and after');
+      await expectObedient(command, reading, 3, 'before and after');
       const ended = await replay.error();
       expectError('the end of the reader that left', ended, { code: 'unavailable', detail: 'detached' });
     },

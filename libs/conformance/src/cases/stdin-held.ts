@@ -1,7 +1,7 @@
 import type { SandboxError } from '#libs/contract';
 import type { ConformanceCase } from '../conformance-case.js';
 import { expectEqual, expectRejection, expectThat } from '../expect.js';
-import { expectExit, start, startEcho } from '../session.js';
+import { expectExit, ready, start, startEcho } from '../session.js';
 
 /** More than pipes and requests on the way can hold. */
 const MUCH = 8 * 1024 * 1024;
@@ -14,8 +14,7 @@ export const heldStdinCases: readonly ConformanceCase[] = [
     promise: 'stdin',
     async run(t) {
       const handle = await t.sandbox();
-      const { command, reading } = await start(t, handle, t.words.stay(), { stdin: true });
-      await reading.shows('ready\n');
+      const { command } = await ready(start(t, handle, t.words.stay(), { stdin: true }));
       let state = 'pending';
       command.writeStdin(new Uint8Array(MUCH)).then(
         () => (state = 'taken'),
@@ -60,8 +59,7 @@ export const heldStdinCases: readonly ConformanceCase[] = [
     needs: ['terminate_session'],
     async run(t) {
       const handle = await t.sandbox();
-      const { command, reading } = await start(t, handle, t.words.stay(), { stdin: true, detachable: true });
-      await reading.shows('ready\n');
+      const { command } = await ready(start(t, handle, t.words.stay(), { stdin: true, detachable: true }));
       const write = expectRejection('writeStdin', command.writeStdin(new Uint8Array(MUCH)), { code: 'command_exited' });
       await t.adapter.terminateSession(handle, t.sessionId(command), { mode: 'force' });
       await t.within('the end of the write', 5_000, write);
@@ -74,8 +72,7 @@ export const heldStdinCases: readonly ConformanceCase[] = [
     promise: 'stdin',
     async run(t) {
       const handle = await t.sandbox();
-      const { command, reading } = await start(t, handle, t.words.stay(), { stdin: true });
-      await reading.shows('ready\n');
+      const { command, reading } = await ready(start(t, handle, t.words.stay(), { stdin: true }));
       const code = ['command_exited', 'unavailable', 'not_found'] as const;
       const write = expectRejection('writeStdin', command.writeStdin(new Uint8Array(MUCH)), { code });
       await t.adapter.destroy(handle);
@@ -91,8 +88,7 @@ export const heldStdinCases: readonly ConformanceCase[] = [
     level: 'MUST',
     promise: 'stdin',
     async run(t) {
-      const { command, reading } = await start(t, await t.sandbox(), t.words.stay(), { stdin: true });
-      await reading.shows('ready\n');
+      const { command } = await ready(start(t, await t.sandbox(), t.words.stay(), { stdin: true }));
       const over = new AbortController();
       const reason = new Error('given up');
       const rejections = [new Uint8Array(MUCH), 'behind'].map((data, i) =>
@@ -134,8 +130,7 @@ export const heldStdinCases: readonly ConformanceCase[] = [
     level: 'SHOULD',
     promise: 'stdin',
     async run(t) {
-      const { command, reading } = await start(t, await t.sandbox(), t.words.closeInput(), { stdin: true });
-      await reading.shows('ready\n');
+      const { command } = await ready(start(t, await t.sandbox(), t.words.closeInput(), { stdin: true }));
       const writing = command.writeStdin(new Uint8Array(MUCH));
       await t.within('the answer', 10_000, expectRejection('writeStdin', writing, { code: 'write_failed' }));
     },

@@ -5,7 +5,7 @@ import { expectEqual, expectError, expectRejection, expectThat } from '../expect
 import { closedGate } from '../gate.js';
 import { expectPattern, patternAt } from '../samples.js';
 import { expectExit } from '../session.js';
-import { standstill } from '../standstill.js';
+import { readPattern, standstill } from '../standstill.js';
 import { PATTERN_LINE } from '../vocabulary.js';
 
 const MiB = 1024 * 1024;
@@ -22,13 +22,7 @@ export const streamingFlowCases: readonly ConformanceCase[] = [
     async run(t) {
       const command = await t.spawn(await t.sandbox(), t.words.flood());
       const gate = closedGate();
-      const reading = t.read(command, {
-        keep: false,
-        onFrame: ({ offset, data }) => {
-          expectPattern(data, offset);
-          return gate.opened;
-        },
-      });
+      const reading = readPattern(t, command, { held: gate.opened });
       const seen = await standstill(t, command);
       gate.open();
       await reading.until('it goes on', () => reading.bytes > 2 * seen);
@@ -106,13 +100,7 @@ export const streamingFlowCases: readonly ConformanceCase[] = [
     async run(t) {
       const command = await t.spawn(await t.sandbox(), t.words.copyStdin('stderr'), { stdin: true });
       const gate = closedGate();
-      const reading = t.read(command, {
-        keep: false,
-        onFrame: ({ offset, data }) => {
-          expectPattern(data, offset);
-          return gate.opened;
-        },
-      });
+      const reading = readPattern(t, command, { held: gate.opened });
       const piece = patternAt(0, PATTERN_LINE.length * 4096);
       const writing = new AbortController();
       let written = 0;
@@ -143,13 +131,7 @@ export const streamingFlowCases: readonly ConformanceCase[] = [
       expectEqual('exit', await first.drain(), { exitCode: 0 });
       const command = await t.attach(handle, t.sessionId(first));
       const gate = closedGate();
-      const reading = t.read(command, {
-        keep: false,
-        onFrame: ({ offset, data }) => {
-          expectPattern(data, offset);
-          return gate.opened;
-        },
-      });
+      const reading = readPattern(t, command, { held: gate.opened });
       await standstill(t, command, REPLAY_BYTES / 2);
       gate.open();
       await expectExit(reading, 0);

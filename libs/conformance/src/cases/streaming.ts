@@ -2,6 +2,7 @@ import type { ConformanceCase } from '../conformance-case.js';
 import { expectBytes, expectEqual, expectThat } from '../expect.js';
 import { ALL_BYTES, expectPattern, noise } from '../samples.js';
 import { expectExit, startPlainPuppet } from '../session.js';
+import { readPattern } from '../standstill.js';
 import { puppetLine } from '../vocabulary.js';
 
 export const streamingCases: readonly ConformanceCase[] = [
@@ -82,8 +83,7 @@ export const streamingCases: readonly ConformanceCase[] = [
     async run(t) {
       const bytes = t.volume(100_000_000);
       const command = await t.spawn(await t.sandbox(), t.words.lines(bytes));
-      const onFrame = ({ offset, data }: { offset: number; data: Uint8Array }): void => expectPattern(data, offset);
-      const reading = t.read(command, { keep: false, onFrame });
+      const reading = readPattern(t, command);
       await expectExit(reading, 0);
       expectEqual('bytes', reading.bytes, bytes);
       expectEqual('outputBytes', command.outputBytes, bytes);

@@ -4,7 +4,7 @@ import type { ConformanceCase } from '../conformance-case.js';
 import { expectNothingAt } from '../errands.js';
 import { expectBytes, expectEqual, expectError, expectRejection } from '../expect.js';
 import type { Reading } from '../reading.js';
-import { expectExit, expectTerminated, start, startSession } from '../session.js';
+import { expectExit, expectTerminated, start, startSession, type Started } from '../session.js';
 import type { Words } from '../vocabulary.js';
 
 const INVALID = { code: 'invalid', detail: 'argument', effect: 'none' } as const;
@@ -33,6 +33,14 @@ async function expectLine(reading: Reading, line: string): Promise<void> {
   await reading.until(`the line ${line}`, () => reading.stdout.toString('latin1').split(/\r?\n/).includes(line));
 }
 
+/** A terminal that shows its size, of 91 columns and 33 rows. */
+async function startSized(t: CaseContext): Promise<Started> {
+  const options = { stdin: true, tty: { cols: 91, rows: 33 } };
+  const terminal = await start(t, await t.sandbox(), showSize(t), options);
+  await expectLine(terminal.reading, '33 91');
+  return terminal;
+}
+
 export const terminalCases: readonly ConformanceCase[] = [
   {
     id: 'TTY-001',
@@ -41,8 +49,7 @@ export const terminalCases: readonly ConformanceCase[] = [
     promise: 'processes',
     needs: ['tty', 'word:showTerminalSize'],
     async run(t) {
-      const reading = await t.run(await t.sandbox(), showSize(t), { stdin: true, tty: { cols: 91, rows: 33 } });
-      await expectLine(reading, '33 91');
+      await startSized(t);
     },
   },
   {
@@ -62,11 +69,7 @@ export const terminalCases: readonly ConformanceCase[] = [
     promise: 'processes',
     needs: ['tty', 'word:showTerminalSize'],
     async run(t) {
-      const { command, reading } = await start(t, await t.sandbox(), showSize(t), {
-        stdin: true,
-        tty: { cols: 91, rows: 33 },
-      });
-      await expectLine(reading, '33 91');
+      const { command, reading } = await startSized(t);
       for (const size of [
         { cols: 120, rows: 40 },
         { cols: 40, rows: 10 },
@@ -127,11 +130,7 @@ export const terminalCases: readonly ConformanceCase[] = [
     promise: 'errors',
     needs: ['tty', 'word:showTerminalSize'],
     async run(t) {
-      const { command, reading } = await start(t, await t.sandbox(), showSize(t), {
-        stdin: true,
-        tty: { cols: 91, rows: 33 },
-      });
-      await expectLine(reading, '33 91');
+      const { command, reading } = await startSized(t);
       for (const size of NO_SIZES) {
         await expectRejection(`resize to ${JSON.stringify(size)}`, command.resize(size as TerminalSize), INVALID);
       }

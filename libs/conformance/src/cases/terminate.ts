@@ -7,8 +7,8 @@ import {
   attachAndRead,
   expectExit,
   expectListed,
+  expectObedient,
   expectTerminated,
-  leave,
   say,
   start,
   startPuppet,
@@ -51,8 +51,7 @@ export const terminateCases: readonly ConformanceCase[] = [
         const call = t.adapter.terminateSession(handle, sessionId, { mode });
         await expectRejection(`terminateSession, ${mode}`, call, { code: 'not_supported', effect: 'none' });
       }
-      await leave(command, 4);
-      await expectExit(reading, 4);
+      await expectObedient(command, reading, 4);
     },
   },
   {
@@ -193,8 +192,7 @@ export const terminateCases: readonly ConformanceCase[] = [
       expectEqual('requests', t.subject.insight?.requestCount?.(), before);
       const { command, reading, id } = await startPuppet(t, handle);
       await expectMalformed(t, handle, id);
-      await leave(command, 4);
-      await expectExit(reading, 4);
+      await expectObedient(command, reading, 4);
     },
   },
   {
@@ -214,10 +212,8 @@ export const terminateCases: readonly ConformanceCase[] = [
       await t.adapter.terminateSession(handle, gone.id);
       await expectListed(t, handle, [kept.id]);
       await say(kept.command, 'alive');
-      await leave(kept.command, 5);
-      await expectExit(kept.reading, 5);
-      await leave(plain, 6);
-      await expectExit(plainReading, 6);
+      await expectObedient(kept.command, kept.reading, 5);
+      await expectObedient(plain, plainReading, 6);
       await expectFile(t, handle, 'file', 'kept');
     },
   },
@@ -233,8 +229,7 @@ export const terminateCases: readonly ConformanceCase[] = [
       for (const mode of ['graceful', 'force'] as const) await t.adapter.terminateSession(other, id, { mode });
       await expectListed(t, handle, [id]);
       await say(command, 'alive');
-      await leave(command, 5);
-      await expectExit(reading, 5, 'alive');
+      await expectObedient(command, reading, 5, 'alive');
     },
   },
   {
@@ -284,8 +279,7 @@ export const terminateCases: readonly ConformanceCase[] = [
       const call = t.adapter.terminateSession(handle, id, { signal: AbortSignal.abort(reason) });
       const error = await expectRejection('terminateSession', call, { code: 'aborted', effect: 'none' });
       expectThat('its cause', error.cause === reason, 'the reason of the signal', error.cause);
-      await leave(command, 4);
-      await expectExit(reading, 4);
+      await expectObedient(command, reading, 4);
     },
   },
   {
@@ -349,8 +343,7 @@ export const terminateCases: readonly ConformanceCase[] = [
       });
       await heal();
       await expectListed(t, handle, [id]);
-      await leave(command, 4);
-      await expectExit(reading, 4);
+      await expectObedient(command, reading, 4);
     },
   },
   {
