@@ -127,7 +127,7 @@ describe('detach and attach', () => {
     expect(count).toBeGreaterThan(1_000);
     expect(text === Array.from({ length: count }, (_, i) => `${i + 1}\n`).join('')).toBe(true);
     expect((await collect(await app.sandboxes.attach(handle, id))).stdout.equals(Buffer.from(text))).toBe(true);
-  }, 120_000);
+  }, 300_000);
 });
 
 describe('a spawn aborted before its reply', () => {
