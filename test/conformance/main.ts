@@ -1,5 +1,6 @@
 import {
   ALL_CASES,
+  conformancePlan,
   conformanceTable,
   runConformance,
   type CaseResult,
@@ -32,16 +33,25 @@ export async function main(argv: readonly string[]): Promise<number> {
 
 async function report({ targets, cases, json }: ConformanceOptions): Promise<number> {
   const interrupted = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => interrupted.abort());
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => {
+      interrupted.abort();
+      say(`${signal}: waits for the case that runs, and cleans up; once more ends at once`);
+    });
+  }
   const reports: ConformanceReport[] = [];
   for (const name of targets) {
     // A target that was interrupted is closed all the same.
     await using target = await TARGETS[name]!();
     const only = ({ id }: ConformanceCase): boolean =>
       !interrupted.signal.aborted && (cases.length === 0 || cases.some((one) => id.startsWith(one)));
+    const total = conformancePlan(target.subject).filter((one) => only(one)).length;
+    say(`${name}: ${total} cases`);
+    let done = 0;
     // Of a case that is interrupted nothing can be said.
     const onResult = (result: CaseResult): void => {
-      if (!interrupted.signal.aborted) progress(name, result);
+      done += 1;
+      if (!interrupted.signal.aborted) progress(name, result, `${done} of ${total}`);
     };
     reports.push(await runConformance(target.subject, { only, onResult }));
     if (interrupted.signal.aborted) return 130;
@@ -52,9 +62,10 @@ async function report({ targets, cases, json }: ConformanceOptions): Promise<num
   return sum('mustFailed') > 0 ? 1 : 0;
 }
 
-/** Failures are in the report; here they only show that something goes on. */
-function progress(target: string, { id, outcome, durationMs }: CaseResult): void {
+/** Failures are in the report; here they only show that something goes on, as does the count on a terminal. */
+function progress(target: string, { id, outcome, durationMs }: CaseResult, count: string): void {
   if (outcome === 'failed') say(`${target} ${id} FAIL after ${durationMs} ms`);
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001B[K${target}: ${count}\r`);
 }
 
 function listed({ id, level, title, needs = [], lacks }: ConformanceCase): string {
