@@ -273,6 +273,30 @@ describe('the Daytona adapter', () => {
     });
   });
 
+  test('a sandbox that could not be looked at was given nothing to do', async () => {
+    const { emulator, box } = await open();
+    const options = { apiKey: emulator.token, apiUrl: emulator.url, retryBaseMs: 1 };
+    const adapter = new DaytonaAdapter(new DaytonaOptions(options));
+    const down = { status: 503, json: {} };
+    emulator.faults.add({ ...SANDBOX, answer: down, times: Infinity });
+    const nothing = { code: 'unavailable', detail: undefined, effect: 'none' };
+    expect(await refusal(adapter.exec(box, 'true'))).toEqual(nothing);
+    expect(await refusal(adapter.spawn(box, 'true'))).toEqual(nothing);
+    expect(await refusal(adapter.writeFile(box, 'file', 'x'))).toEqual(nothing);
+    expect(await refusal(adapter.suspend(box))).toEqual(nothing);
+    expect(await refusal(adapter.destroy(box))).toEqual(nothing);
+  });
+
+  test('a destroy that is refused again and again comes to an end, and did nothing', async () => {
+    const { emulator, box } = await open();
+    const options = { apiKey: emulator.token, apiUrl: emulator.url, retryBaseMs: 1 };
+    const adapter = new DaytonaAdapter(new DaytonaOptions(options));
+    emulator.faults.add({ ...DELETE, answer: said(400, 'Sandbox has active forks'), times: Infinity });
+    const refused = { code: 'invalid', detail: undefined, effect: 'none' };
+    expect(await settles('the destroy', refusal(adapter.destroy(box)), 30_000)).toEqual(refused);
+    expect(emulator.names).toEqual(['box']);
+  });
+
   test('a 404 on something of a sandbox is no word about the sandbox', async () => {
     const { emulator, adapter, box } = await open();
     for (const [match, call] of [

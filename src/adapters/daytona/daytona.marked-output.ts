@@ -1,8 +1,11 @@
 import type { SandboxError } from '#libs/contract';
+import { malformedWord } from '../common/journal-errors.js';
 import type { TerminalSink } from './daytona.terminal-process.js';
 import { terminalMark } from './daytona.programs.js';
 
 const LINE_FEED = 10;
+/** Of the line with the mark. */
+const MAX_LINE_BYTES = 256;
 
 /** Output of a terminal from the line behind a mark on: before it comes what a shell shows by itself. */
 export class MarkedOutput implements TerminalSink {
@@ -23,7 +26,11 @@ export class MarkedOutput implements TerminalSink {
     const from = mark === -1 ? Math.max(0, all.byteLength - this.#mark.length) : mark;
     this.#kept = all.subarray(from);
     const end = mark === -1 ? -1 : this.#kept.indexOf(LINE_FEED);
-    if (end === -1) return undefined;
+    if (end === -1) {
+      if (this.#kept.byteLength <= MAX_LINE_BYTES) return undefined;
+      this.#kept = Buffer.alloc(0);
+      return this.closed(malformedWord());
+    }
     const behind = this.#kept.subarray(end + 1);
     this.#kept = undefined;
     return this.#rest.output(behind);
