@@ -310,6 +310,46 @@ describe('a command', () => {
     await until('its shell has given up', async () => (await adapter.listSessions(box)).length === 0);
   });
 
+  test.each<[string, object, string]>([
+    ['', {}, '@'],
+    [' on a terminal', { tty: true }, '@r'],
+  ])('that nobody learns of is stopped: one%s whose start is given up', async (_, options, word) => {
+    const { emulator, adapter, box } = await openSprites();
+    const rewrite: StreamRewrite = (step) => ('data' in step && step.binary && step.data.includes(word) ? [] : [step]);
+    emulator.faults.add({ upgrade: true, rewrite });
+    const controller = new AbortController();
+    const { signal } = controller;
+    const started = adapter.spawn(box, ...sh('touch ran; sleep 60'), { ...options, detachable: true, signal });
+    const refused = refusal(started);
+    await until('it runs', () =>
+      adapter.statFile(box, 'ran').then(
+        () => true,
+        () => false,
+      ),
+    );
+    controller.abort();
+    expect(await settles('the spawn', refused)).toMatchObject({ code: 'aborted', effect: 'unknown' });
+    await until('nothing runs', () => emulator.sprite('box')?.pids.length === 0);
+  });
+
+  test('on a terminal that has ended is attached for its exit alone', async () => {
+    const { emulator, adapter, box } = await openSprites();
+    const command = await adapter.spawn(box, ...sh('echo on; exit 6'), { tty: true, stdin: true, detachable: true });
+    await collect(command);
+    await until('nothing runs', () => emulator.sprite('box')?.pids.length === 0);
+    const id = command.sessionId as string;
+    const ended = await adapter.attach(box, id, { from: 'now', stdin: true });
+    expect(await refusal(ended.writeStdin('x'))).toMatchObject({ code: 'command_exited', effect: 'none' });
+    await ended.closeStdin();
+    await ended.resize({ cols: 80, rows: 24 });
+    const { stdout, exit } = await settles('the command', collect(ended));
+    expect([stdout.toString(), exit]).toEqual(['', { exitCode: 6 }]);
+    expect(await refusal(adapter.attach(box, id))).toMatchObject({ code: 'truncated', detail: 'replay_evicted' });
+    expect(await refusal(adapter.attach(box, `1-${'a'.repeat(32)}`, { from: 'now' }))).toMatchObject({
+      code: 'not_found',
+    });
+  });
+
   test('on a terminal gives all of its output, however long after its exit that comes', async () => {
     const { emulator, adapter, box } = await openSprites();
     const wait = { delayMs: 300 };

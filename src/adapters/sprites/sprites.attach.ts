@@ -8,13 +8,16 @@ import {
 } from '#libs/contract';
 import { unconfirmed } from '../common/failed-answer.js';
 import { withinDeadline, type Deadline } from '../common/deadline.js';
-import { commandExited, noSession, notRecorded } from '../common/journal-errors.js';
+import { commandExited, noSession, notRecorded, sessionLost } from '../common/journal-errors.js';
 import { parseSessionId, type SessionId } from '../common/session-id.js';
 import { checkSessionWord } from '../common/session-word.js';
 import type { StdinOwners } from '../common/stdin-owners.js';
 import { StdinTaken } from '../common/stdin-taken.js';
+import { terminalCommand, type Terminal } from '../common/terminal-command.js';
+import { TerminalOutput } from '../common/terminal-output.js';
 import { socketTimeoutMs, type SpritesClient } from './sprites.client.js';
 import { checkForeign, findSession } from './sprites.find-session.js';
+import { probeSession } from './sprites.probe.js';
 import { feedOf } from './sprites.start-command.js';
 import { SessionStdin, attachStdin, type SessionStdinInit } from './sprites.stdin.js';
 import { attachTerminal } from './sprites.terminal.js';
@@ -100,7 +103,7 @@ async function takeStdin(
   return new SessionStdin({ ...session, process, owner, attach });
 }
 
-/** Nobody keeps what a terminal shows: it can be joined where it is. */
+/** Nobody keeps what a terminal shows: it can be joined where it is. Of one that has ended there is only how. */
 async function joinTerminal(
   client: SpritesClient,
   handle: SandboxHandle,
@@ -110,5 +113,19 @@ async function joinTerminal(
   if (request.from !== 'now') throw notRecorded();
   const found = await findSession(client, handle.name, request.id, deadline);
   if (found === 'live') return attachTerminal(client, handle, request, deadline);
-  throw noSession();
+  const asked = await probeSession(client, handle.name, request.id.nonce, deadline);
+  if (asked.state === 'unknown') throw noSession();
+  if (asked.state === 'alive') throw unconfirmed('whether the session has ended');
+  const output = new TerminalOutput(false);
+  if (asked.state === 'lost') output.stream.error(sessionLost());
+  else output.stream.frame({ type: 'exit', ...asked.exit });
+  return terminalCommand(handle, 'attach', request.sessionId, output, ENDED, request.stdin);
 }
+
+/** Nothing that is written to a terminal that has ended gets here. */
+const ENDED: Terminal = {
+  write: () => Promise.reject(commandExited()),
+  closeStdin: () => Promise.resolve(),
+  resize: () => Promise.resolve(),
+  close: () => {},
+};

@@ -1,6 +1,9 @@
+import type { Exit } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
 import { FirstWord } from '../common/first-word.js';
 import { malformedWord } from '../common/journal-errors.js';
+import { recordedExit } from '../common/journal-parser.js';
+import { exitOf } from '../common/recorded-exit.js';
 import { newNonce } from '../common/session-id.js';
 import { parsed } from '../common/sh-process.js';
 import { probeProgram, recordKillProgram } from '../common/shim.js';
@@ -9,9 +12,10 @@ import { startProgram } from './sprites.start-process.js';
 
 /** How a session stands, asked inside the sandbox. */
 export type SessionState =
-  { readonly state: 'alive'; readonly pid: string } | { readonly state: 'ended' | 'lost' | 'unknown' };
-
-const STATES: Readonly<Record<string, 'ended' | 'lost' | 'unknown'>> = { x: 'ended', l: 'lost', n: 'unknown' };
+  | { readonly state: 'alive'; readonly pid: string }
+  | { readonly state: 'ended'; readonly exit: Exit }
+  | { readonly state: 'lost' }
+  | { readonly state: 'unknown' };
 
 export async function probeSession(
   client: SpritesClient,
@@ -19,11 +23,12 @@ export async function probeSession(
   nonce: string,
   deadline: Deadline,
 ): Promise<SessionState> {
-  const [word = '', pid = ''] = await ask(client, name, probeProgram(nonce), deadline);
-  if (word === 'a') return { state: 'alive', pid };
-  const state = STATES[word];
-  if (state === undefined) throw malformedWord();
-  return { state };
+  const [word, ...values] = await ask(client, name, probeProgram(nonce), deadline);
+  if (word === 'a') return { state: 'alive', pid: values[0] ?? '' };
+  if (word === 'x') return { state: 'ended', exit: exitOf(recordedExit(values)) };
+  if (word === 'l') return { state: 'lost' };
+  if (word === 'n') return { state: 'unknown' };
+  throw malformedWord();
 }
 
 /** Leaves the exit of a session whose group was killed, where it left none itself. */

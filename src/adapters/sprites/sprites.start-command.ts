@@ -8,6 +8,7 @@ import { parsed, type OpenReader } from '../common/sh-process.js';
 import { shimProgram } from '../common/shim.js';
 import { checkFirstWord } from '../common/shim-word.js';
 import { StdinTaken } from '../common/stdin-taken.js';
+import { abandon } from './sprites.abandon.js';
 import { socketTimeoutMs, type SpritesClient } from './sprites.client.js';
 import type { SpriteProcess } from './sprites.process.js';
 import { startProgram } from './sprites.start-process.js';
@@ -36,7 +37,7 @@ const HOME = '/home/sprite';
 
 /**
  * Starts a command and resolves once the shim runs, which has looked at the directory by then. A failure after the
- * command was sent has effect `unknown`.
+ * command was sent has effect `unknown`; where it lives on it is stopped.
  *
  * @param connecting until then it may be sent
  */
@@ -69,6 +70,7 @@ export async function startCommand(
   } catch (error) {
     feed.stop();
     process?.close();
+    if (detachable) abandon(client, name, nonce, error);
     throw error;
   }
   // What ended at once has let go of its process before it was known here.

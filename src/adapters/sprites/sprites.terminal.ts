@@ -8,6 +8,7 @@ import { TerminalOutput } from '../common/terminal-output.js';
 import { titleOf } from '../common/command-words.js';
 import { shimTerminalProgram } from '../common/shim.js';
 import { FROM_TERMINAL } from '../common/shim-start.js';
+import { abandon } from './sprites.abandon.js';
 import type { SpritesClient } from './sprites.client.js';
 import { attachProcess, sendProgram, startShell } from './sprites.start-process.js';
 import { underHome } from './sprites.start-command.js';
@@ -42,6 +43,7 @@ export async function spawnTerminal(
     await process.introduced(deadline);
   } catch (error) {
     process.close();
+    if (detachable) abandon(client, handle.name, nonce, error);
     throw error;
   }
   return terminalCommand(handle, 'spawn', formatSessionId({ pid: process.pid, nonce }), output, process, request.stdin);
