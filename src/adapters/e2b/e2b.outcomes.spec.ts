@@ -374,6 +374,9 @@ test('a shell that nobody has heard of is looked for until it is there, and ende
   await expect(adapter.spawn(handle, 'true')).rejects.toMatchObject({ code: 'unavailable', effect: 'none' });
   await until(() => early.hits === 1);
   await until(() => emulator.sandbox(emulator.ids[0] as string)?.pids.length === 0);
+  // What the shell has started reads the same stdin, and is not reached by the signal.
+  const [close, kill] = await emulator.calls.arrived({ path: /CloseStdin$|SendSignal$/ }, 2);
+  expect([close?.path, kill?.path]).toEqual(['/process.Process/CloseStdin', '/process.Process/SendSignal']);
 }, 20_000);
 
 test('a command that has not begun when its time is up never does', async () => {

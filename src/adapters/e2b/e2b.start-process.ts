@@ -112,7 +112,10 @@ export async function reap(machine: E2bMachine, ...nonces: readonly string[]): P
   const kill = async (deadline: Deadline): Promise<void> => {
     for (const { pid, tag } of await liveProcesses(machine, deadline, { wake: false })) {
       if (tag === undefined || !nonces.includes(tag.nonce)) continue;
-      const message = { process: { pid: Number(pid) }, signal: 'SIGNAL_SIGKILL' };
+      const selector = { process: { pid: Number(pid) } };
+      // The signal reaches it alone; what it has started for its stdin ends with that.
+      await machine.tryCall('process.Process/CloseStdin', selector, deadline, { wake: false });
+      const message = { ...selector, signal: 'SIGNAL_SIGKILL' };
       await machine.tryCall('process.Process/SendSignal', message, deadline, { wake: false });
     }
   };
