@@ -248,6 +248,17 @@ describe('a pause', () => {
     expect(emulator.calls.matching(PAUSE)).toHaveLength(2);
   });
 
+  test.each([{ status: 200, html: '<html>welcome</html>' }, { status: 202 }])('is not what %j says', async (answer) => {
+    const emulator = await start();
+    const adapter = client(emulator);
+    const handle = await adapter.create('box');
+    const page = emulator.faults.add({ ...PAUSE, times: 99, answer });
+    await expect(adapter.suspend(handle)).rejects.toMatchObject({ code: 'unavailable', effect: 'unknown' });
+    page.remove();
+    await adapter.suspend(handle);
+    expect(emulator.sandbox(emulator.ids[0] as string)?.state).toBe('paused');
+  });
+
   test('of one that is paused is over, and wakes nobody', async () => {
     const emulator = await start();
     const adapter = client(emulator);

@@ -2,12 +2,14 @@ import { SandboxError } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
 import { bodyOf, unconfirmed } from '../common/failed-answer.js';
 import { sandboxPath, type E2bControl } from './e2b.control.js';
-import { answerError, noSandbox } from './e2b.errors.js';
+import { answerError, malformedReply, noSandbox } from './e2b.errors.js';
 import type { E2bResidents } from './e2b.residents.js';
 import type { SandboxResource } from './e2b.resource.js';
 
 /** A node that cannot pause now can a little later. */
 const ATTEMPTS = 6;
+/** How the service says that a pause is complete. */
+const DONE = 204;
 
 /**
  * Pauses a sandbox, with its memory and its processes. Everything that is open in it is let go of before. Resolves once
@@ -36,9 +38,9 @@ async function pause(control: E2bControl, { id, name = '' }: SandboxResource, de
   let wasPaused = false;
   try {
     const answer = await control.send({ method: 'POST', path: sandboxPath(id, 'pause'), json: {}, deadline });
-    if (answer.ok) return;
+    if (answer.status === DONE) return;
     wasPaused = answer.status === 409 && bodyOf(answer)?.['code'] === 409;
-    failure = answerError(answer);
+    failure = answer.ok ? malformedReply('the pause') : answerError(answer);
   } catch (error) {
     failure = error;
   }
