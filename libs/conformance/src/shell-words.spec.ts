@@ -51,6 +51,8 @@ describe.each(installed)('with %s as sh, a word', (shell) => {
       printed('\0a b\0-n\0*\0\\0\0x\ny\0'),
     );
     expect(run(shellWords.echoVariables('A', 'EMPTY', 'NONE'))).toEqual(printed('A=one\ntwo\0EMPTY=\0'));
+    expect(run((shellWords as Required<Vocabulary>).showVariable('A'))).toEqual(printed('one\ntwo\n'));
+    expect(run((shellWords as Required<Vocabulary>).showVariable('NONE'))).toEqual(printed('', 1));
   });
 
   test('copies and counts its input', () => {

@@ -1,7 +1,7 @@
 import { PATTERN_LINE, type Vocabulary, type Words } from './vocabulary.js';
 
 /**
- * The vocabulary of every machine with a POSIX shell: `sh`, `cat`, `head`, `ls`, `printf`, `sleep`, `stty`, `tr`, `wc`,
+ * The vocabulary of every machine with a POSIX shell: `sh`, `cat`, `head`, `ls`, `printf`, `sleep`, `printenv`, `stty`, `tr`, `wc`,
  * `yes` as POSIX, GNU or busybox have them.
  */
 export const shellWords: Vocabulary = Object.freeze({
@@ -37,6 +37,7 @@ export const shellWords: Vocabulary = Object.freeze({
   family: ({ trigger, mark, deaf = false }) =>
     sh(`${deaf ? 'trap "" TERM; ' : ''}${ERRAND} & echo ready; wait; exec sleep 86400`, trigger, mark),
   background: ({ trigger, mark }) => sh(`echo ready; ${CHATTY_ERRAND} &`, trigger, mark),
+  showVariable: (name) => ({ cmd: 'printenv', args: [name] }),
   tidyUp: ({ begun, mark }) =>
     sh('trap \': > "$2"; exit 0\' TERM; : > "$1"; echo ready; while :; do sleep 0.05; done', begun, mark),
   showTerminalSize: () => sh('stty -echo; stty size; while IFS= read -r line; do stty size; done'),

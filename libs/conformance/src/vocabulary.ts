@@ -88,12 +88,14 @@ export interface Vocabulary {
    * it reads, without echoing it. Ends at EOF.
    */
   showTerminalSize?(): Words;
+  /** Writes the value of a variable, whatever its name, and a line feed. Ends with another code than 0 if it is not set. */
+  showVariable?(name: string): Words;
   /** Makes a file at `begun`, writes `ready` and a line feed, and stays; at TERM it makes `mark` and ends with 0. */
   tidyUp?(files: { readonly begun: string; readonly mark: string }): Words;
 }
 
 /** Words that a subject may do without. */
-export type OptionalWord = 'showTerminalSize' | 'tidyUp';
+export type OptionalWord = 'showTerminalSize' | 'showVariable' | 'tidyUp';
 
 /** One line for the puppet, with its line feed. */
 export function puppetLine(

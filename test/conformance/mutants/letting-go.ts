@@ -83,6 +83,35 @@ export const lettingGoMutants: readonly Mutant[] = [
         },
       ),
   },
+  {
+    name: 'streams that somebody must listen to',
+    defect: 'The error of a stream that nobody listens to is one that nobody caught.',
+    inNode: true,
+    caughtBy: ['STR-037'],
+    make: () =>
+      fake(
+        withCommands((command) => ({
+          streams() {
+            const both = command.streams();
+            for (const stream of Object.values(both)) stream.removeAllListeners('error');
+            return both;
+          },
+        })),
+      ),
+  },
+  {
+    name: 'a Writable that somebody must listen to',
+    defect: 'The error of the Writable that nobody listens to is one that nobody caught.',
+    inNode: true,
+    caughtBy: ['STD-023'],
+    make: () =>
+      fake(
+        withCommands((command) => {
+          const { stdin } = command;
+          return stdin === undefined ? {} : { stdin: stdin.removeAllListeners('error') };
+        }),
+      ),
+  },
 ];
 
 /** Spawned commands with members of their own, which may end the session. */

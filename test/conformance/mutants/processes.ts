@@ -206,6 +206,12 @@ export const processMutants: readonly Mutant[] = [
       );
     },
   },
+  {
+    name: 'names that a shell can say',
+    defect: 'A variable whose name no shell can say is not set.',
+    caughtBy: ['PRO-022'],
+    make: () => fake(withProcesses(({ env }) => ({ env: env.filter(([name]) => /^[A-Za-z_]\w*$/.test(name)) }))),
+  },
 ];
 
 function withStdin(change: (source: ByteSource) => AsyncIterable<Uint8Array>): ReturnType<typeof withExecRequests> {

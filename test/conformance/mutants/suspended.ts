@@ -1,4 +1,12 @@
-import type { CallOptions, SandboxHandle, SandboxInfo, TerminateRequest } from '#libs/contract';
+import {
+  SandboxError,
+  type CallOptions,
+  type ExecRequest,
+  type ExecResult,
+  type SandboxHandle,
+  type SandboxInfo,
+  type TerminateRequest,
+} from '#libs/contract';
 import { TargetFake } from '../targets/fake.js';
 import { fake } from './making.js';
 import type { Mutant } from './mutant.js';
@@ -59,6 +67,25 @@ export const suspendedMutants: readonly Mutant[] = [
             await super.doSuspend(handle, options);
             const { files } = this.sandbox(handle);
             files.write('deep/file', files.read('deep/file'), 0o644);
+          }
+        },
+      ),
+  },
+  {
+    name: 'wakes for one',
+    defect: 'A call that finds a sandbox waking is refused.',
+    caughtBy: [],
+    caughtByRefusal: ['SUS-011'],
+    make: () =>
+      fake(
+        class extends TargetFake {
+          #isWaking = false;
+          protected override async doExec(handle: SandboxHandle, request: ExecRequest): Promise<ExecResult> {
+            if (this.#isWaking) throw new SandboxError('provider', { message: 'the sandbox is waking' });
+            this.#isWaking = this.sandbox(handle).status === 'suspended';
+            await new Promise((resolve) => setImmediate(resolve));
+            this.#isWaking = false;
+            return super.doExec(handle, request);
           }
         },
       ),

@@ -33,6 +33,7 @@ export const fakeWords: Vocabulary = Object.freeze({
   pause: (ms) => word('pause', String(ms)),
   family: ({ trigger, mark, deaf = false }) => word('family', trigger, mark, String(deaf)),
   background: ({ trigger, mark }) => word('background', trigger, mark),
+  showVariable: (name) => word('showVariable', name),
   tidyUp: ({ begun, mark }) => word('tidyUp', begun, mark),
   showTerminalSize: () => word('showTerminalSize'),
 } satisfies Vocabulary);
@@ -133,6 +134,12 @@ export const fakePrograms: Readonly<Record<string, FakeProgram>> = {
     await process.write('stdout', 'ready\n');
     process.daemonize(0);
     await runErrand(process);
+    return 0;
+  },
+  async showVariable({ args, env, write }) {
+    const name = args[0] as string;
+    if (!Object.hasOwn(env, name)) return 1;
+    await write('stdout', `${env[name]}\n`);
     return 0;
   },
   tidyUp(process) {

@@ -1,7 +1,12 @@
+import { Writable } from 'node:stream';
 import type { ConformanceCase } from '../conformance-case.js';
-import { expectBytes, expectEqual, expectRejection } from '../expect.js';
+import { expectBytes, expectEqual, expectRejection, expectThat } from '../expect.js';
 import { expectExit, expectListed, expectObedient, leave, say, startPuppet } from '../session.js';
+import { expectNothingUncaught } from '../uncaught.js';
 import { collect, LETTING_GO } from '../ways.js';
+
+/** More than pipes and requests on the way can hold. */
+const MUCH = 8 * 1024 * 1024;
 
 /** What is left when this end lets go, or one of its streams. */
 export const lettingGoCases: readonly ConformanceCase[] = [
@@ -61,6 +66,39 @@ export const lettingGoCases: readonly ConformanceCase[] = [
       over.abort();
       await say(joined, 'heard');
       await expectObedient(joined, reading, 3, 'heard');
+    },
+  },
+  {
+    id: 'STR-037',
+    title: 'lets no error of a stream that nobody listens to reach the process',
+    level: 'MUST',
+    promise: 'detach',
+    async run(t) {
+      const command = await t.spawn(await t.sandbox(), t.words.stay());
+      const { stdout, stderr } = command.streams();
+      await expectNothingUncaught(t, async () => {
+        for (const stream of [stdout, stderr]) stream.resume();
+        await command.stop();
+        await t.eventually('that both are destroyed', () => (stdout.destroyed && stderr.destroyed) || undefined);
+      });
+      await expectRejection('exit', command.exit, { code: 'unavailable', detail: 'detached' });
+    },
+  },
+  {
+    id: 'STD-023',
+    title: 'lets no error of a Writable that nobody listens to reach the process',
+    level: 'MUST',
+    promise: 'stdin',
+    async run(t) {
+      const command = await t.spawn(await t.sandbox(), t.words.pause(300), { stdin: true });
+      const { stdin } = command;
+      expectThat('stdin', stdin instanceof Writable, 'a Writable', stdin);
+      await expectNothingUncaught(t, async () => {
+        stdin.write(new Uint8Array(MUCH));
+        await command.drain();
+        stdin.write('late');
+      });
+      await expectRejection('a write', command.writeStdin('late'), { code: 'command_exited' });
     },
   },
 ];

@@ -4,6 +4,7 @@ import type { ConformanceCase } from '../conformance-case.js';
 import { exists, expectNothingAt, homeOf } from '../errands.js';
 import { expectBytes, expectEqual, expectError, expectRejection, expectThat } from '../expect.js';
 import { expectExit } from '../session.js';
+import type { Words } from '../vocabulary.js';
 
 const ARGUMENTS: readonly string[] = [
   '',
@@ -255,6 +256,23 @@ export const processCases: readonly ConformanceCase[] = [
       expectEqual('where the next ran', await homeOf(t, handle), home);
       const spawned = await t.run(handle, t.words.echoDirectory());
       await expectExit(spawned, 0, `${home}\n`);
+    },
+  },
+  {
+    id: 'PRO-022',
+    title: 'sets also a variable whose name no shell can say',
+    level: 'SHOULD',
+    promise: 'processes',
+    needs: ['word:showVariable'],
+    async run(t) {
+      const handle = await t.sandbox();
+      const env = { 'with-dash': 'one', 'with.dot': 'two', '1st': 'three' };
+      for (const [name, value] of Object.entries(env)) {
+        const words = t.words.showVariable?.(name) as Words;
+        const { exitCode, output } = await t.exec(handle, words, { env });
+        expectEqual(`exit code of ${name}`, exitCode, 0);
+        expectBytes(name, output, `${value}\n`);
+      }
     },
   },
 ];

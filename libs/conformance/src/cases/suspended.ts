@@ -1,5 +1,5 @@
 import type { ConformanceCase } from '../conformance-case.js';
-import { expectGone } from '../errands.js';
+import { expectFile, expectGone } from '../errands.js';
 import { expectEqual, expectThat } from '../expect.js';
 import { expectListed, startReady } from '../session.js';
 
@@ -40,6 +40,28 @@ export const suspendedCases: readonly ConformanceCase[] = [
       const resumed = await t.adapter.resume(handle);
       await expectListed(t, resumed, []);
       await expectGone(t, resumed, ERRAND);
+    },
+  },
+  {
+    id: 'SUS-011',
+    title: 'wakes a suspended sandbox for several calls at once',
+    level: 'MUST',
+    promise: 'suspend-resume',
+    needs: ['suspend'],
+    async run(t) {
+      const handle = await t.sandbox();
+      await t.adapter.suspend(handle);
+      const codes = [1, 2, 3, 4];
+      const results = await Promise.all(codes.map((exitCode) => t.exec(handle, t.words.print({ exitCode }))));
+      expectEqual(
+        'exit codes',
+        results.map(({ exitCode }) => exitCode),
+        codes,
+      );
+      await t.adapter.suspend(handle);
+      const written = codes.map((code) => t.adapter.writeFile(handle, `file-${code}`, `${code}`));
+      await Promise.all(written);
+      for (const code of codes) await expectFile(t, handle, `file-${code}`, `${code}`);
     },
   },
 ];
