@@ -1,7 +1,10 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { FROM_STDIN, fromStdinWithin } from './shim-start.js';
+import { FROM_STDIN, FROM_TERMINAL, fromStdinWithin } from './shim-start.js';
 
 const SHELLS = [['sh'], ['bash'], ['busybox', 'sh']].filter(([shell = '']) => !spawnSync(shell, ['-c', ':']).error);
 const TAG = 'the tag';
@@ -12,8 +15,9 @@ afterEach(() => {
 });
 
 /** A shell that waits for its program. */
-function start([shell = '', ...more]: readonly string[], script: string): ChildProcess {
-  const child = spawn(shell, [...more, '-c', script, TAG], { stdio: ['pipe', 'pipe', 'ignore'] });
+function start([shell = '', ...more]: readonly string[], script: string, path = ''): ChildProcess {
+  const env = { PATH: `${path}:${process.env['PATH']}` };
+  const child = spawn(shell, [...more, '-c', script, TAG], { stdio: ['pipe', 'pipe', 'ignore'], env });
   open.push(child);
   return child;
 }
@@ -42,9 +46,9 @@ async function cpuSeconds(shell: readonly string[], lines: number): Promise<numb
 
 describe.each(SHELLS)('a program over stdin, in %s', (...shell) => {
   test.each([
-    ['for good', FROM_STDIN],
-    ['in time', fromStdinWithin(20)],
-  ])('that is waited for %s runs as it came, and what follows is its own', async (_, script) => {
+    ['may come at any time', FROM_STDIN],
+    ['has to come soon', fromStdinWithin(20)],
+  ])('that %s runs as it came, and what follows is its own', async (_, script) => {
     const child = start(shell, script);
     const words = `'a  b' 'c\\d' '${'\n'.repeat(3)}e' '%s' '-n'`;
     child.stdin?.end(`set -- ${words}\nprintf '<%s>' "$@"\ncat\nexit 7\n${TAG}\nrest\\n\nof it`);
@@ -62,6 +66,21 @@ describe.each(SHELLS)('a program over stdin, in %s', (...shell) => {
   test('takes time by the number of its lines, and not by the square of it', async () => {
     const few = await cpuSeconds(shell, 20_000);
     expect(await cpuSeconds(shell, 80_000)).toBeLessThan(8 * few + 0.2);
+  });
+
+  test('on a terminal that cannot tell silence is waited for all the same', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'stty-'));
+    const log = join(directory, 'log');
+    const stty = `#!/bin/sh\necho "$*" >>'${log}'\ncase $1 in -g) echo saved ;; min) exit 1 ;; esac\n`;
+    await writeFile(join(directory, 'stty'), stty, { mode: 0o755 });
+    try {
+      const child = start(shell, FROM_TERMINAL, directory);
+      child.stdin?.end(`echo "$sb_tty"\n${TAG}\n`);
+      expect(await output(child)).toEqual(['@w\nsaved\n', 0]);
+      expect(await readFile(log, 'utf8')).toBe('-g\nraw -echo\nmin 0 time 255\n');
+    } finally {
+      await rm(directory, { recursive: true });
+    }
   });
 
   test('that never comes is not waited for longer than was said', async () => {
