@@ -1,3 +1,4 @@
+import type { ConformanceSubject } from '#libs/conformance';
 import {
   EXEC_FAULTS,
   SPRITES_ALTERNATIVES,
@@ -20,6 +21,11 @@ const EXIT = 3;
 
 /** A WebSocket to a process, new or not. */
 const PROCESS: CallMatch = { path: /\/exec(?:\/|$)/, upgrade: true };
+
+/** What a service that is addressed by name cannot keep. */
+export const SPRITES_KNOWN_FAILURES: ConformanceSubject['knownFailures'] = {
+  'HAN-013': 'the id is looked at before destroy, restore and terminate only',
+};
 
 /** The adapter for Fly Sprites over the emulator, whose pages hold two names. */
 export async function openSprites(
@@ -44,9 +50,7 @@ export async function openSprites(
     proxy,
     client,
     egress: (name) => egressOf(emulator, name),
-    knownFailures: {
-      'HAN-013': 'sprites are addressed by name: the id is looked at before destroy, restore and terminate only',
-    },
+    knownFailures: SPRITES_KNOWN_FAILURES,
     leftovers: () => emulator.names.map((name) => `the sprite ${name}`),
     faults: {
       requests: {

@@ -126,7 +126,7 @@ function runsOnceCase(
 ): ConformanceCase {
   return {
     id,
-    title: `runs a command once, and tells its exit or none, when its output ${what} before the exit`,
+    title: `runs a command once, and tells its exit or none, when ${what}`,
     level: 'MUST',
     promise: 'faults',
     needs: [fault],
@@ -280,6 +280,6 @@ export const outputFaultCases: readonly ConformanceCase[] = [
       await expectUsable(t, handle);
     },
   },
-  runsOnceCase('FLT-058', 'ends without one', 'fault:closeBeforeExit', (t) => t.inject('closeBeforeExit')),
-  runsOnceCase('FLT-059', 'breaks', 'fault:cutAfter', (t) => t.inject('cutAfter', 0)),
+  runsOnceCase('FLT-058', 'its output ends without it', 'fault:closeBeforeExit', (t) => t.inject('closeBeforeExit')),
+  runsOnceCase('FLT-059', 'its transport breaks', 'fault:cutAfter', (t) => t.inject('cutAfter', 0)),
 ];
