@@ -86,6 +86,19 @@ describe('the Daytona adapter', () => {
       expect(isAlive(pid)).toBe(false);
     });
 
+    test('starts nothing once the time of an exec is up', async () => {
+      const { emulator, box } = await open();
+      const options = { apiKey: emulator.token, apiUrl: emulator.url, retryBaseMs: 10 };
+      const adapter = new DaytonaAdapter(new DaytonaOptions(options));
+      const waking = emulator.faults.add({ ...SANDBOX, rewrite: changed({ state: 'starting' }), times: Infinity });
+      const running = adapter.exec(box, 'touch', ['ran'], { timeoutMs: 300 });
+      const late = { code: 'unavailable', detail: 'timeout', effect: 'unknown' };
+      expect(await settles('the exec', refusal(running), 3_000)).toEqual(late);
+      waking.remove();
+      expect((await adapter.exec(box, 'ls')).text()).toBe('');
+      expect(emulator.calls.matching(errand('start')).length).toBe(1);
+    });
+
     test('stops what a spawn has started, which nobody can know of', async () => {
       const { emulator, adapter, box, home } = await open();
       emulator.faults.add({ ...errand('start'), delayMs: 400 });

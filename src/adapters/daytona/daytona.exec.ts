@@ -11,6 +11,8 @@ import { stopSession } from './daytona.stop.js';
 
 /** A command that ends by then takes one request. Whoever stops it waits no longer than this. */
 const HOLD_SECONDS = 1;
+/** So much later than a command whose time is up its start is given up, so that the former is what is said. */
+const LATER_MS = 100;
 /** A larger journal is removed at once. */
 const LARGE_BYTES = 1024 * 1024;
 
@@ -21,10 +23,9 @@ export async function execInDaytona(context: InSandbox, request: ExecRequest): P
   let started: StartedCommand | undefined;
   const end = { isStopped: false, isGone: true };
   const start = async (): Promise<StreamingCommand> => {
-    const spec = { ...rest, stdin: stdin !== undefined, detachable: false, holdSeconds: HOLD_SECONDS, push: false };
-    await withinDeadline(USE_TIMEOUT_MS, signal, (deadline) => context.toolboxes.ready(context.handle, deadline));
-    // Whoever gives up waits for the answer to what was sent: only what is known can be stopped.
-    started = await withinDeadline(USE_TIMEOUT_MS, undefined, (deadline) => startCommand(context, spec, deadline));
+    const flags = { detachable: false, push: false, isPatient: true } as const;
+    const spec = { ...rest, ...flags, stdin: stdin !== undefined, holdSeconds: HOLD_SECONDS };
+    started = await withinDeadline(beginMs(request), signal, (deadline) => startCommand(context, spec, deadline));
     const input = new JournalStdin(context, started, started.stream);
     return commandOf(context, started, input, { stdin: stdin !== undefined });
   };
@@ -44,6 +45,11 @@ export async function execInDaytona(context: InSandbox, request: ExecRequest): P
     // What may run on still needs its journal.
     if (started && end.isGone) discard(context, started, end.isStopped);
   }
+}
+
+/** What has not begun when the time of the command is up does not begin any more. */
+function beginMs({ timeoutMs = Infinity, startedAtMs }: ExecRequest): number {
+  return Math.min(USE_TIMEOUT_MS, Math.max(0, startedAtMs + timeoutMs - performance.now()) + LATER_MS);
 }
 
 async function stopStarted(context: InSandbox, { nonce, pid }: StartedCommand): Promise<boolean> {

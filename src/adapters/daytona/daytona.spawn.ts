@@ -13,7 +13,11 @@ export async function spawnInDaytona(context: InSandbox, request: SpawnRequest):
   checkArguments(request);
   return withinDeadline(USE_TIMEOUT_MS, request.signal, async (deadline) => {
     if (request.tty) return spawnTerminal(context, { ...request, tty: request.tty }, deadline);
-    const started = await startCommand(context, { ...request, stderrToStdout: false, push: true }, deadline);
+    const started = await startCommand(
+      context,
+      { ...request, stderrToStdout: false, push: true, isPatient: false },
+      deadline,
+    );
     const stdin = new JournalStdin(context, started, started.stream);
     return commandOf(context, started, stdin, { sessionId: formatSessionId(started), stdin: request.stdin });
   });

@@ -29,6 +29,8 @@ export interface StartSpec extends ProcessRequest {
   readonly holdSeconds?: number;
   /** Whether output may be pushed. */
   readonly push: boolean;
+  /** Whether the answer to what was sent is waited for even by whoever gives up, who stops it then. */
+  readonly isPatient: boolean;
 }
 
 /** A command that runs under the shim, its output on its way into `stream`. */
@@ -47,7 +49,7 @@ export interface StartedCommand {
  */
 export async function startCommand(
   context: InSandbox,
-  { holdSeconds, push, ...spec }: StartSpec,
+  { holdSeconds, push, isPatient, ...spec }: StartSpec,
   deadline: Deadline,
 ): Promise<StartedCommand> {
   const { toolboxes, handle, rubbish } = context;
@@ -62,16 +64,16 @@ export async function startCommand(
     rubbish: rubbish.take(handle),
     ...(holdSeconds !== undefined && !stdin && { holdSeconds }),
   });
-  const errand: Errand = { purpose: 'start', program, seconds: holdSeconds ?? 0, again: false };
+  const errand: Errand = { purpose: 'start', program, seconds: holdSeconds ?? 0, again: false, begin: deadline };
   const starting = outlasting(deadline, LATE_MS, async (later) => {
     const text = (await runErrand(toolboxes, handle, errand, later)) ?? '';
     return { ...begun(context, nonce, text, push), owner };
   });
   try {
-    return await deadline.race(starting, 'unknown');
+    return await (isPatient ? starting : deadline.race(starting, 'unknown'));
   } catch (error) {
     if (!(error instanceof SandboxError) || error.effect !== 'none') void abandon(context, nonce, starting);
-    throw error;
+    throw error instanceof SandboxError && error.code === 'aborted' ? deadline.error(error.effect) : error;
   }
 }
 

@@ -36,6 +36,8 @@ export interface ToolboxCall {
   readonly again: boolean;
   /** Which sandboxes are started first where they do not run. @default true */
   readonly wake?: Wake;
+  /** By when it has to be sent; for its answer there may be more time. @default the deadline of the request */
+  readonly begin?: Deadline;
 }
 
 /**
@@ -95,13 +97,14 @@ export class Toolboxes {
   async #attempts(
     handle: SandboxHandle,
     request: HttpRequest,
-    { again, wake = true }: ToolboxCall,
+    { again, wake = true, begin = request.deadline }: ToolboxCall,
     past: { earlier: SandboxEffect },
   ): Promise<HttpAnswer | undefined> {
     const { deadline } = request;
     for (let attempt = 1; ; attempt += 1) {
-      const toolbox = await this.ready(handle, deadline, wake);
+      const toolbox = await this.ready(handle, begin, wake);
       if (toolbox === undefined) return undefined;
+      begin.check();
       const mayGoOn = again && attempt < ATTEMPTS;
       const answer = await toolbox.http.request(request).catch((error: unknown) => {
         this.forget(handle);
