@@ -85,7 +85,13 @@ export const incarnationMutants: readonly Mutant[] = [
     name: 'reads by name',
     defect: 'What reads in a sandbox does not look at the incarnation.',
     caughtBy: ['HAN-013'],
-    make: () => fake(byName('readFile', 'listFiles', 'statFile', 'listSessions', 'attach', 'publicUrl')),
+    make: () => fake(byName('readFile', 'listFiles', 'statFile', 'listSessions', 'publicUrl')),
+  },
+  {
+    name: 'joins by name',
+    defect: 'An attach does not look at the incarnation.',
+    caughtBy: ['HAN-013'],
+    make: () => fake(byName('attach')),
   },
   {
     name: 'commands of no incarnation',

@@ -79,6 +79,10 @@ export const incarnationCases: readonly ConformanceCase[] = [
       for (const { operation, call } of supported(ON_A_SANDBOX, t)) {
         await expectRejection(`${operation} of the one that is gone`, call(t.adapter, gone), NOT_FOUND);
       }
+      if (supports(t, 'attach')) {
+        const { id } = await startPuppet(t, here);
+        await expectRejection('an attach to a session of the other', t.adapter.attach(gone, id), NOT_FOUND);
+      }
       await expectFile(t, here, 'file', 'kept');
     },
   },
