@@ -3,7 +3,7 @@ import { SandboxError, type TerminalSize } from '#libs/contract';
 import { withinDeadline, type Deadline } from '../common/deadline.js';
 import { closedBeforeExit } from '../common/journal-errors.js';
 import { processTag, type ProcessKind } from '../common/session-id.js';
-import { fromStdinWithin } from '../common/shim-start.js';
+import { FROM_STDIN, fromStdinWithin } from '../common/shim-start.js';
 import { changedNothing } from './e2b.errors.js';
 import { E2bProcess, type ProcessSink } from './e2b.process.js';
 import { nothingMissing, type E2bMachine } from './e2b.machine.js';
@@ -22,7 +22,8 @@ export interface ProcessSpec {
 
 /**
  * Starts what waits for a program over stdin, so that neither its arguments nor its variables are in a list of
- * processes. Until it was sent nothing has run: a failure has effect `none`. It ends when it gets none in time.
+ * processes. Until it was sent nothing has run: a failure has effect `none`. A session ends when it gets none in
+ * time.
  */
 export function startShell(
   machine: E2bMachine,
@@ -30,7 +31,8 @@ export function startShell(
   sink: ProcessSink,
   deadline: Deadline,
 ): Promise<E2bProcess> {
-  const script = fromStdinWithin(Math.ceil(machine.control.startTimeoutMs / 1000));
+  const seconds = Math.ceil(machine.control.startTimeoutMs / 1000);
+  const script = spec.kind === 'd' ? fromStdinWithin(seconds) : FROM_STDIN;
   return startScript(machine, spec, script, sink, deadline).catch(changedNothing);
 }
 
