@@ -412,6 +412,7 @@ describe('terminating a session', () => {
     ['an error', (signal) => says(signal, exited, { type: 'error' }, complete)],
     ['an end before the end', (signal) => says(signal, complete, exited)],
     ['two ends', (signal) => says(signal, exited, complete, complete)],
+    ['a pid that is no number', (signal, pid) => says({ ...signal, pid: String(pid) }, exited, complete)],
     ['a fractional exit', (signal) => says(signal, exited, { type: 'complete', exit_code: 1.5 })],
     ['a line that is no JSON', (signal) => ({ answer: { status: 200, text: `${ndjson(signal, exited, complete)}x` } })],
     ['too much', (signal) => says(signal, exited, { ...complete, x: 'y'.repeat(17_000) })],

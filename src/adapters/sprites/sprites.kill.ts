@@ -56,7 +56,7 @@ function proof(text: string, signal: KillRequest['signal'], pid: string): KillOu
   if (!before.every(({ type }) => BEFORE_THE_LAST.has(type))) return undefined;
   const killed = before.some(({ type }) => type === 'killed');
   if (!killed && !before.some(({ type }) => type === 'exited')) return undefined;
-  const sent = before.filter((line) => line['type'] === 'signal' && line['pid'] !== undefined);
+  const sent = before.filter((line) => line['type'] === 'signal' && typeof line['pid'] === 'number');
   const isSignalled = sent.some((line) => String(line['pid']) === pid && (isKill(line) || signal === 'SIGTERM'));
   if (signal === 'SIGTERM') return sent.length === 0 || isSignalled ? { outcome: 'gone', killed } : undefined;
   return isSignalled ? { outcome: 'gone', killed: true } : undefined;
