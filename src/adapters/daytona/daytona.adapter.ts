@@ -149,7 +149,8 @@ export class DaytonaAdapter extends SandboxAdapter {
     this.#context.toolboxes.forget(handle);
     return withinDeadline(RESUME_TIMEOUT_MS, options.signal, async (deadline) => {
       await this.#management.resume(handle, deadline);
-      await this.#context.toolboxes.ready(handle, deadline);
+      // Waits for its daemon, unless somebody has parked it again.
+      await this.#context.toolboxes.ready(handle, deadline, false);
       return sandboxHandle(this.provider, handle.name, handle.instanceId);
     });
   }
