@@ -41,6 +41,7 @@ export class RunnerAdapter extends SandboxAdapter {
     parks: 'on_request',
     atomicWrites: true,
     listing: 'online',
+    exactIncarnations: true,
   });
 
   /** @param host where connections are found. Without it every call says to import `RunnerModule.forRoot()` */

@@ -63,6 +63,7 @@ export class LocalAdapter extends SandboxAdapter {
     parks: 'on_request',
     atomicWrites: true,
     listing: 'account',
+    exactIncarnations: true,
   };
 
   readonly #root: string;

@@ -13,7 +13,8 @@ export type CaseNeed =
   | `fault:${keyof SubjectFaults}`
   | `insight:${keyof SubjectInsight}`
   | `word:${OptionalWord}`
-  | 'trait:atomicWrites';
+  | 'trait:atomicWrites'
+  | 'trait:exactIncarnations';
 
 /** One statement about every adapter, and the way to find out. A value: who runs it, and how, is the caller's. */
 export interface ConformanceCase {

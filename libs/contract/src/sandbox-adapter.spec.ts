@@ -503,6 +503,7 @@ describe('traits', () => {
       parks: 'on_request',
       atomicWrites: true,
       listing: 'account',
+      exactIncarnations: true,
     });
   });
 });

@@ -11,6 +11,11 @@ export interface SandboxTraits {
   readonly atomicWrites: boolean;
   /** What `listAllNames` sees: the whole account, or what is online at this moment. */
   readonly listing: 'account' | 'online';
+  /**
+   * Whether every call heeds the `instanceId` of its handle. `false`: the provider addresses by name, and it is looked at
+   * right before a destroy, a restore and a terminate, and by what asks for the sandbox itself.
+   */
+  readonly exactIncarnations: boolean;
 }
 
 /** The traits of an adapter that declares none. */
@@ -19,4 +24,5 @@ export const DEFAULT_TRAITS: SandboxTraits = Object.freeze({
   parks: 'on_request',
   atomicWrites: true,
   listing: 'account',
+  exactIncarnations: true,
 });

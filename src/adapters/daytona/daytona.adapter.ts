@@ -81,6 +81,7 @@ export class DaytonaAdapter extends SandboxAdapter {
     parks: 'on_request',
     atomicWrites: true,
     listing: 'account',
+    exactIncarnations: true,
   };
   readonly #context: DaytonaContext;
   readonly #management: DaytonaManagement;

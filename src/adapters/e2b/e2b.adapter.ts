@@ -74,6 +74,7 @@ export class E2bAdapter extends SandboxAdapter {
     parks: 'on_request',
     atomicWrites: true,
     listing: 'account',
+    exactIncarnations: true,
   });
   readonly #control: E2bControl;
   readonly #names: E2bNames;

@@ -75,6 +75,7 @@ export class SpritesAdapter extends SandboxAdapter {
     parks: 'by_itself',
     atomicWrites: true,
     listing: 'account',
+    exactIncarnations: false,
   });
   readonly #client: SpritesClient;
   readonly #management: SpritesManagement;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { shellWords, type ConformanceSubject } from '#libs/conformance';
+import { shellWords } from '#libs/conformance';
 import type { SandboxAdapter } from '#libs/contract';
 import type { Faults } from '#libs/emulators';
 import type { TcpProxy } from '../../support/tcp-proxy.js';
@@ -19,8 +19,6 @@ export interface HostedOptions {
   /** What is left at the service, one line each. */
   readonly leftovers: () => readonly string[];
   readonly faults: Omit<HostedFaultOptions, 'proxy' | 'faults'>;
-  /** @default none */
-  readonly knownFailures?: ConformanceSubject['knownFailures'];
 }
 
 /** The target, which ends the emulator and the way to it. */
@@ -39,7 +37,6 @@ export function hostedTarget({ name, emulator, proxy, client, ...options }: Host
         leftovers: () => Promise.resolve(options.leftovers()),
       },
       faults: hostedFaults({ ...options.faults, proxy, faults: emulator.faults }),
-      ...(options.knownFailures && { knownFailures: options.knownFailures }),
     },
     [Symbol.asyncDispose]: async () => {
       await proxy.close();

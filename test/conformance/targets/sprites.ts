@@ -1,4 +1,3 @@
-import type { ConformanceSubject } from '#libs/conformance';
 import {
   EXEC_FAULTS,
   SPRITES_ALTERNATIVES,
@@ -21,11 +20,6 @@ const EXIT = 3;
 
 /** A WebSocket to a process, new or not. */
 const PROCESS: CallMatch = { path: /\/exec(?:\/|$)/, upgrade: true };
-
-/** What a service that is addressed by name cannot keep. */
-export const SPRITES_KNOWN_FAILURES: ConformanceSubject['knownFailures'] = {
-  'HAN-013': 'the id is looked at before destroy, restore and terminate only',
-};
 
 /** The adapter for Fly Sprites over the emulator, whose pages hold two names. */
 export async function openSprites(
@@ -50,7 +44,6 @@ export async function openSprites(
     proxy,
     client,
     egress: (name) => egressOf(emulator, name),
-    knownFailures: SPRITES_KNOWN_FAILURES,
     leftovers: () => emulator.names.map((name) => `the sprite ${name}`),
     faults: {
       requests: {

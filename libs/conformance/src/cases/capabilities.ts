@@ -69,6 +69,7 @@ export const capabilityCases: readonly ConformanceCase[] = [
         parks: 'string',
         atomicWrites: 'boolean',
         listing: 'string',
+        exactIncarnations: 'boolean',
       });
     },
   },

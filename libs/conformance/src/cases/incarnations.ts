@@ -69,10 +69,9 @@ export const incarnationCases: readonly ConformanceCase[] = [
   {
     id: 'HAN-013',
     title: 'does nothing with another incarnation than the one that the handle names, and tells nothing of it',
-    // A provider that addresses by name leaves a window, and is looked at before destroy, restore and terminate only.
-    level: 'SHOULD',
+    level: 'MUST',
     promise: 'handles',
-    needs: ['create_new'],
+    needs: ['create_new', 'trait:exactIncarnations'],
     async run(t) {
       const { gone, here } = await twoOfOneName(t);
       await t.adapter.writeFile(here, 'file', 'kept');
