@@ -237,22 +237,6 @@ describe('a command that is still starting', () => {
     expect(stops).toEqual([command]);
     expect(detached.count).toBe(1);
   });
-
-  test.each([
-    ['none', new SandboxError('unavailable', { effect: 'none' })],
-    ['unknown', new SandboxError('unavailable', { effect: 'unknown' })],
-    ['unknown', new Error('broken')],
-  ])('that is given up and then fails has effect %s, as that failure says', async (effect, failure) => {
-    const abort = new AbortController();
-    const { options, stops } = setUp({ signal: abort.signal });
-    let fail: (error: Error) => void = () => {};
-    const result = settled(collectExec(new Promise<SandboxCommand>((__, reject) => (fail = reject)), options));
-    abort.abort('why');
-    await turn();
-    fail(failure);
-    expect(await result).toMatchObject({ code: 'aborted', cause: 'why', effect });
-    expect(stops).toEqual([]);
-  });
 });
 
 describe('stdin', () => {

@@ -2,7 +2,6 @@ import { abortedError } from './aborted.js';
 import { ByteCollector } from './byte-collector.js';
 import type { ByteSource } from './bytes.js';
 import type { SandboxCommand } from './command.js';
-import type { SandboxEffect } from './error-codes.js';
 import { execResult } from './exec-result.js';
 import { feedStdin } from './feed-stdin.js';
 import type { ExecResult, OutputFrame } from './frames.js';
@@ -37,7 +36,7 @@ export interface CollectExecOptions extends CallOptions {
  *
  * A process that ends, or closes its stdin, without reading all of it is no error. Whatever else goes wrong stops the
  * process; the call then rejects when the stop is settled, at the latest 5 s later, with effect `done` if it was
- * confirmed, `none` if the command turns out never to have been started, and `unknown` if neither.
+ * confirmed and `unknown` if not.
  *
  * @throws {SandboxError} `unavailable` / `timeout`; `truncated` / `output_limit`; `aborted`; `invalid` / `argument`
  *   when the source of stdin failed; what ended the output without an exit; as it is: what kept the command from
@@ -127,28 +126,19 @@ async function stopped(
   options: CollectExecOptions,
   error: SandboxError,
 ): Promise<SandboxError> {
+  const stopping = starting.then(options.stop).then(
+    ({ confirmed }) => confirmed,
+    () => false,
+  );
   let timer: NodeJS.Timeout | undefined;
-  const patience = new Promise<'unknown'>((resolve) => {
-    timer = setTimeout(() => resolve('unknown'), STOP_PATIENCE_MS);
+  const patience = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), STOP_PATIENCE_MS);
   });
-  const effect = await Promise.race([stopEffect(starting, options), patience]);
+  const confirmed = await Promise.race([stopping, patience]);
   clearTimeout(timer);
   // Nobody reads on: what a process that could not be stopped still writes must not wait here.
   starting.then((command) => command.stop()).catch(() => {});
-  return error.with({ effect });
-}
-
-/** What is known to have become of the command. `none`: it turned out never to have been started. */
-async function stopEffect(starting: Promise<SandboxCommand>, { stop }: CollectExecOptions): Promise<SandboxEffect> {
-  try {
-    const { confirmed } = await stop(await starting);
-    return confirmed ? 'done' : 'unknown';
-  } catch {
-    return starting.then(
-      () => 'unknown' as const,
-      (error: unknown) => (error instanceof SandboxError && error.effect === 'none' ? 'none' : 'unknown'),
-    );
-  }
+  return error.with({ effect: confirmed ? 'done' : 'unknown' });
 }
 
 function outputLimit(maxOutputBytes: number): SandboxError {
