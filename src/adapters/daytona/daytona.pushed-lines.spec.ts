@@ -51,6 +51,13 @@ describe('pushed lines', () => {
     });
   });
 
+  test('are given up once there are many, in the middle of a piece too, of which nothing is told', async () => {
+    const line = Buffer.from('y'.repeat(57)).toString('base64');
+    const many = ['@f 0 3 0', '@o 0 5', 'aGVsbG8=', '@o 5 1000000', ...Array.from({ length: 4700 }, () => line)];
+    expect(await told(text(many), 4096)).toEqual({ ...HELLO, outcome: 'heavy' });
+    expect(await told(text(many.slice(0, 4000)), 4096)).toEqual({ ...HELLO, outcome: 'broken' });
+  });
+
   // What is missing or comes twice is never made up for by other bytes.
   test.each(WHOLE.slice(1).map((line, at) => [line, at + 1] as const))('without %p: no wrong byte', async (_, at) => {
     const { outcome, stdout, stderr, words } = await told(text(WHOLE.toSpliced(at, 1)));

@@ -61,6 +61,8 @@ export class PushedLines {
     if (this.#isOver) return;
     try {
       this.#pieces.push(data);
+      // What is not whole yet counts as well, and is read from its beginning elsewhere.
+      if (this.#bytes + this.#pieces.heldBytes > HEAVY_BYTES) this.#settle('heavy');
     } catch {
       this.#settle('broken');
     }
@@ -86,7 +88,6 @@ export class PushedLines {
     this.#at[stream] += data.byteLength;
     this.#emit(record);
     this.#bytes += data.byteLength;
-    if (this.#bytes > HEAVY_BYTES) this.#settle('heavy');
   }
 
   #exit(record: Extract<JournalRecord, { type: 'word' }>): void {

@@ -31,6 +31,11 @@ export class WholePieces {
     this.#through = through;
   }
 
+  /** Of a piece that is not whole yet. */
+  get heldBytes(): number {
+    return this.#piece?.got ?? 0;
+  }
+
   /** @throws {SandboxError} `provider` / `malformed_frame`; of what comes then, nothing can be told */
   push(data: Uint8Array): void {
     const all = Buffer.concat([this.#rest, data]);
