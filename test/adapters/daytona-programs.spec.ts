@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
-import { JournalParser } from '../../src/adapters/common/journal-parser.js';
-import { RecordLines } from '../../src/adapters/common/record-lines.js';
 import { newNonce, processTag } from '../../src/adapters/common/session-id.js';
 import type { ShimCommand } from '../../src/adapters/common/shim.js';
+import { readText } from '../../src/adapters/common/text-records.js';
 import { between, enclosed, wordsIn } from '../../src/adapters/daytona/daytona.execute.js';
 import {
   cleanProgram,
@@ -95,11 +94,10 @@ describe.each(SHELLS.filter(isInstalled))('the programs of the Daytona adapter u
   const read = (text: string): { stdout: Buffer; stderr: Buffer; words: string[] } => {
     const pieces = { stdout: [] as Uint8Array[], stderr: [] as Uint8Array[] };
     const words: string[] = [];
-    const parser = new JournalParser((record) => {
+    readText(text, (record) => {
       if (record.type === 'output') pieces[record.stream].push(record.data);
       else if (record.type === 'word') words.push([record.word, ...record.values].join(' '));
     });
-    parser.push(new RecordLines().push(Buffer.from(text)));
     return { stdout: Buffer.concat(pieces.stdout), stderr: Buffer.concat(pieces.stderr), words };
   };
 

@@ -16,7 +16,6 @@ export async function runRow(question: RowQuestion, signal: AbortSignal): Promis
     const directory = await tempDir('bench');
     teardown.defer('Removing the temporary directory', () => directory.remove());
     const program = Program.start({ ...question, defer: teardown.defer.bind(teardown) }, './row-process.js', {
-      execArgv: ['--expose-gc'],
       env: { ...process.env, TMPDIR: directory.path },
     });
     const answer = await program.ask<RowAnswer>(question);

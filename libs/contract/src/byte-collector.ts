@@ -3,12 +3,17 @@ const FIRST_BYTES = 4096;
 /** Joins pieces by copying them, so that a million tiny ones cost no more than their bytes. */
 export class ByteCollector {
   readonly #expectedMaxBytes: number;
+  readonly #expectedBytes: number;
   #buffer = Buffer.alloc(0);
   #length = 0;
 
-  /** @param expectedMaxBytes no more is reserved ahead; more may still be appended */
-  constructor(expectedMaxBytes: number) {
+  /**
+   * @param expectedMaxBytes no more is reserved ahead; more may still be appended
+   * @param expectedBytes at least as much is reserved with the first piece
+   */
+  constructor(expectedMaxBytes: number, expectedBytes = 0) {
     this.#expectedMaxBytes = expectedMaxBytes;
+    this.#expectedBytes = expectedBytes;
   }
 
   get length(): number {
@@ -29,7 +34,7 @@ export class ByteCollector {
   }
 
   #capacityFor(needed: number): number {
-    const ahead = Math.max(FIRST_BYTES, this.#buffer.byteLength * 2);
+    const ahead = Math.max(FIRST_BYTES, this.#expectedBytes, this.#buffer.byteLength * 2);
     return Math.max(needed, Math.min(ahead, this.#expectedMaxBytes));
   }
 

@@ -84,6 +84,13 @@ describe('ByteCollector', () => {
     expect(collector.bytes().buffer.byteLength).toBe(1);
   });
 
+  test('gives exactly what came, where more was expected', () => {
+    const collector = new ByteCollector(20_000, 10_000);
+    for (let i = 0; i < 2; i += 1) collector.append(new Uint8Array(4_000).fill(i));
+    expect(collector.bytes()).toEqual(Buffer.concat([Buffer.alloc(4_000, 0), Buffer.alloc(4_000, 1)]));
+    expect(collector.bytes().buffer.byteLength).toBe(8_000);
+  });
+
   test('takes more than expected', () => {
     const collector = new ByteCollector(1);
     for (let i = 0; i < 3; i += 1) collector.append(new Uint8Array(5000).fill(i));

@@ -84,11 +84,12 @@ export class StreamingCommand implements SandboxCommand {
     if (typeof sink !== 'function') throw invalidArgument('sink: expected a function');
     const reader = this.#stream.claim();
     for (;;) {
-      const item = await reader.next();
+      const item = reader.read() ?? (await reader.next());
       if (item.type === 'error') throw item.error;
       if (item.type === 'exit') return this.exit;
       try {
-        await sink(item);
+        const taking = sink(item);
+        if (taking !== undefined) await taking;
       } catch (error) {
         this.#detach();
         throw error;

@@ -63,6 +63,11 @@ describe('requests over HTTP', () => {
     expect(reached).toBe(false);
   });
 
+  test.each(['only ASCII', 'é💡'])('text is read as UTF-8: %s', async (text) => {
+    const url = await serve((_, response) => response.end(JSON.stringify({ text })));
+    expect((await get(url)).json()).toEqual({ text });
+  });
+
   test('connections are reused', async () => {
     const sockets = new Set<unknown>();
     const url = await serve(({ socket }, response) => {

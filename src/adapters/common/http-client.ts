@@ -1,3 +1,4 @@
+import { isAscii } from 'node:buffer';
 import { ByteCollector, SandboxError, type SandboxEffect } from '#libs/contract';
 import type { Deadline } from './deadline.js';
 import { parseJson } from './json.js';
@@ -48,7 +49,9 @@ export class HttpAnswer {
   }
 
   text(): string {
-    return Buffer.from(this.body.buffer, this.body.byteOffset, this.body.byteLength).toString('utf8');
+    const body = Buffer.from(this.body.buffer, this.body.byteOffset, this.body.byteLength);
+    // The same of ASCII, which long answers are, and far cheaper.
+    return body.toString(isAscii(body) ? 'latin1' : 'utf8');
   }
 
   /** `undefined`: not JSON. */
@@ -160,9 +163,10 @@ async function readBody(
   refused: (maxBytes: number) => SandboxError,
 ): Promise<Uint8Array> {
   const most = response.ok ? maxBytes : Math.min(maxBytes, MAX_FAILURE_BYTES);
-  const collected = new ByteCollector(most);
+  const declared = declaredBytes(response);
+  const collected = new ByteCollector(most, declared);
   if (response.body === null) return collected.bytes();
-  if (response.ok && declaredBytes(response) > most) {
+  if (response.ok && declared > most) {
     await response.body.cancel();
     throw refused(maxBytes);
   }

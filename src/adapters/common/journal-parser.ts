@@ -36,6 +36,11 @@ export class JournalParser {
     this.#emit = emit;
   }
 
+  /** Bytes of output that are still to come before the next word. */
+  get left(): number {
+    return this.#piece?.left ?? 0;
+  }
+
   /** @throws {SandboxError} `provider` / `malformed_frame` */
   push(data: Uint8Array): void {
     let at = 0;

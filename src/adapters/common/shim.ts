@@ -43,7 +43,7 @@ export interface ReadFrom {
   readonly takeOver: boolean;
 }
 
-/** For a reader whose output has to be text, and which has to come to an end; see `RecordLines`. */
+/** For a reader whose output has to be text, and which has to come to an end; see `readText`. */
 export interface TextReadFrom extends ReadFrom {
   /** Seconds that it waits for output; without any it looks once. `undefined`: as long as the session runs. */
   readonly holdSeconds?: number;

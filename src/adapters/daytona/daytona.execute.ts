@@ -8,6 +8,7 @@ import type { ToolboxCall, Toolboxes } from './daytona.toolboxes.js';
 
 const BEGIN = '@begin';
 const END = '@end';
+const BEGIN_LINE = new RegExp(`(?<![^\\n])${BEGIN}\\n`);
 /** Beyond the time that a program takes by itself. */
 const MARGIN_SECONDS = 10;
 
@@ -86,13 +87,14 @@ export function enclosed(program: string): string {
 
 /** What a program printed, if that is whole. What a shell says on its own before is not the program's. */
 export function between(result: string): string {
-  const text = `\n${result.trimEnd()}`;
-  const begin = text.indexOf(`\n${BEGIN}\n`);
+  // Nothing is copied: it may be long.
+  const text = result.trimEnd();
+  const begin = text.search(BEGIN_LINE);
   if (begin === -1 || !text.endsWith(`\n${END}`)) {
     throw new SandboxError('unavailable', {
       effect: 'unknown',
       message: 'a program in the sandbox did not come to its end',
     });
   }
-  return text.slice(begin + BEGIN.length + 2, -END.length);
+  return text.slice(begin + BEGIN.length + 1, -END.length);
 }

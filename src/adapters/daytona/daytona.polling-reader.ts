@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import type { SandboxError } from '#libs/contract';
 import { malformedWord } from '../common/journal-errors.js';
-import { JournalParser, type JournalRecord } from '../common/journal-parser.js';
-import { RecordLines } from '../common/record-lines.js';
+import type { JournalRecord } from '../common/journal-parser.js';
 import type { ShProcess, ShSink } from '../common/sh-process.js';
 import type { TextReadFrom } from '../common/shim.js';
+import { readText } from '../common/text-records.js';
 import { PIECES } from './daytona.programs.js';
 import type { OpenPush } from './daytona.push.js';
 import { PushedLines } from './daytona.pushed-lines.js';
@@ -122,11 +122,10 @@ export class PollingReader implements ShProcess {
     const { journal, last } = journalText(text ?? PARKED, this.#isFirst);
     if (!ENDS.test(last)) throw malformedWord();
     let bytes = 0;
-    const parser = new JournalParser((record) => {
+    readText(journal, (record) => {
       this.#forward(record);
       if (record.type === 'output') bytes += record.data.byteLength;
     });
-    parser.push(new RecordLines().push(Buffer.from(journal)));
     this.#isFirst = false;
     this.#takeOver = false;
     const canPush = this.#openPush !== undefined && this.#broken < MAX_BROKEN;
@@ -171,7 +170,7 @@ export class PollingReader implements ShProcess {
     const { stream, offset, data } = record;
     this.#at[stream] = offset + data.byteLength;
     this.#credits -= 1;
-    const header = Buffer.from(`@${stream === 'stdout' ? 'o' : 'e'} ${offset} ${data.byteLength}\n`);
-    this.#sink.output(Buffer.concat([header, data]));
+    this.#sink.output(Buffer.from(`@${stream === 'stdout' ? 'o' : 'e'} ${offset} ${data.byteLength}\n`));
+    this.#sink.output(data);
   }
 }

@@ -3,12 +3,11 @@ import { titleOf } from '../common/command-words.js';
 import type { Deadline } from '../common/deadline.js';
 import { closedBeforeExit, sessionLost } from '../common/journal-errors.js';
 import type { JournalFeed } from '../common/journal-feed.js';
-import { JournalParser } from '../common/journal-parser.js';
 import { notSupported } from '../common/not-supported.js';
 import { outlasting } from '../common/outlasting.js';
-import { RecordLines } from '../common/record-lines.js';
 import { newNonce, processTag } from '../common/session-id.js';
 import { checkFirstWord } from '../common/shim-word.js';
+import { readText } from '../common/text-records.js';
 import { abandon } from './daytona.abandon.js';
 import { LATE_MS, type InSandbox } from './daytona.context.js';
 import { runErrand, wordsIn, type Errand } from './daytona.execute.js';
@@ -92,8 +91,7 @@ function begun(context: InSandbox, nonce: string, text: string, push: boolean): 
 /** What has come with the start; the rest is read. */
 function deliver(feed: JournalFeed, text: string): void {
   const { journal, last } = journalText(text, false);
-  const parser = new JournalParser((record) => feed.live.record(record));
-  parser.push(new RecordLines().push(Buffer.from(journal)));
+  readText(journal, (record) => feed.live.record(record));
   if (!/^@[xl](?: |$)/.test(last)) feed.live.closed(closedBeforeExit());
 }
 

@@ -12,13 +12,11 @@ interface Piece {
   readonly head: string;
   readonly bytes: number;
   readonly lines: Buffer[];
-  readonly got: number;
-  /** Of every line but the last. */
-  readonly width?: number;
+  got: number;
 }
 
 /**
- * Lines of text as `RecordLines` reads them, out of a stream that may have lost some or tell some twice: a piece is let
+ * Lines of text as `readText` reads them, out of a stream that may have lost some or tell some twice: a piece is let
  * through once it is whole, and each of its lines is what it must be.
  */
 export class WholePieces {
@@ -64,12 +62,15 @@ export class WholePieces {
     const isHex = line.startsWith(' ');
     if (line === '' || !(isHex ? HEX : BASE64).test(line)) throw malformedWord();
     const data = isHex ? Buffer.from(line.replaceAll(' ', ''), 'hex') : Buffer.from(line, 'base64');
-    const { bytes, lines, width = data.byteLength } = piece;
-    const got = piece.got + data.byteLength;
-    const isLast = got === bytes;
-    if (got > bytes || data.byteLength > width || (data.byteLength < width && !isLast)) throw malformedWord();
+    const { head, bytes, lines } = piece;
     lines.push(data);
-    this.#piece = isLast ? undefined : { ...piece, got, width };
-    if (isLast) this.#through(Buffer.concat([Buffer.from(`${piece.head}\n`, 'latin1'), ...lines]));
+    piece.got += data.byteLength;
+    // All lines but the last are as long as the first.
+    const width = lines[0]!.byteLength;
+    const isLast = piece.got === bytes;
+    if (piece.got > bytes || data.byteLength > width || (data.byteLength < width && !isLast)) throw malformedWord();
+    if (!isLast) return;
+    this.#piece = undefined;
+    this.#through(Buffer.concat([Buffer.from(`${head}\n`, 'latin1'), ...lines]));
   }
 }

@@ -5,7 +5,7 @@ import { figureOf, sideBySide } from './side-by-side.js';
 
 const PATTERN_MIB = 4;
 const OUTPUT_MIB = 64;
-const ROUNDS = 5;
+const ROUNDS = 7;
 const PAIRS = 3;
 
 /** `spawn` of a command that prints, read to its end with `forEach`. */

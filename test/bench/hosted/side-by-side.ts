@@ -22,7 +22,8 @@ type Command = readonly CallShape[];
 /**
  * Measures the adapter and the client by hand in turn, in one process and on one emulator. Each round has a sandbox of
  * its own and gives the medians of its pairs, of which every second one begins with the other side. The first round
- * warms up and is dropped.
+ * warms up and is dropped. No collection of garbage is forced in between: it throws away optimised code as well, which
+ * costs most whoever has more code, and no program does it.
  *
  * @throws {Error} when in one round the two ask the provider for different things
  */
@@ -43,8 +44,6 @@ export async function sideBySide(
     for (let pair = 0; pair < pairs; pair++) {
       for (const side of inTurn(round + pair)) {
         const measure = () => (side === 'ours' ? sides.ours(adapter, handle) : sides.byHand(run));
-        // What one side left is not collected at the cost of the other.
-        globalThis.gc?.();
         const watched = await emulator.watch(handle, measure);
         took[side].push(watched.value);
         calls[side].push(watched.calls);

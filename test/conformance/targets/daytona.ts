@@ -5,7 +5,6 @@ import {
   type StreamRewrite,
   type StreamStep,
 } from '#libs/emulators';
-import { RecordLines } from '../../../src/adapters/common/record-lines.js';
 import { DaytonaAdapter, DaytonaOptions } from '../../../src/adapters/daytona/index.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 import { hostedTarget } from './hosted.js';
@@ -111,7 +110,7 @@ function cut(bytes: number): StreamRewrite {
     (lines) => {
       const end = lines.findIndex((line) => {
         if (line.startsWith('@')) return EXIT.test(line);
-        left -= new RecordLines().push(Buffer.from(`${line}\n`)).byteLength;
+        left -= Buffer.byteLength(line, 'base64');
         return left < 0;
       });
       return { lines: lines.slice(0, end), isCut: true };
