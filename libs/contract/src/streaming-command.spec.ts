@@ -298,6 +298,16 @@ describe('forEach and drain', () => {
     expect(channel.takenBytes).toBe(2);
   });
 
+  test('calls no sink before its caller has the promise, also for what is here already', async () => {
+    const { stream, command } = setUp();
+    for (const frame of [output('a'), output('b'), EXIT]) stream.frame(frame);
+    const seen: unknown[] = [];
+    const ended = command.forEach((frame) => void seen.push(frame));
+    expect(seen).toEqual([]);
+    expect(await ended).toEqual({ exitCode: 7 });
+    expect(seen).toEqual([output('a'), output('b')]);
+  });
+
   test('rethrows what the sink throws as it is, after detaching', async () => {
     for (const sink of [
       () => {

@@ -83,8 +83,8 @@ export class StreamingCommand implements SandboxCommand {
   async forEach(sink: (frame: OutputFrame) => void | PromiseLike<void>): Promise<Exit> {
     if (typeof sink !== 'function') throw invalidArgument('sink: expected a function');
     const reader = this.#stream.claim();
-    for (;;) {
-      const item = reader.read() ?? (await reader.next());
+    // The first in a later turn: no sink is called before its caller has the promise.
+    for (let item = await reader.next(); ; item = reader.read() ?? (await reader.next())) {
       if (item.type === 'error') throw item.error;
       if (item.type === 'exit') return this.exit;
       try {
