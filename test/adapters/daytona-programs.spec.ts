@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { access, mkdir, readFile, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
@@ -9,6 +10,7 @@ import type { ShimCommand } from '../../src/adapters/common/shim.js';
 import { readText } from '../../src/adapters/common/text-records.js';
 import { between, enclosed, wordsIn } from '../../src/adapters/daytona/daytona.execute.js';
 import {
+  PIECES,
   cleanProgram,
   inHex,
   listProgram,
@@ -34,6 +36,25 @@ const pathOf = (program: string): string =>
   spawnSync('sh', ['-c', `command -v ${program}`])
     .stdout.toString()
     .trim();
+
+/** What the programs need of a sandbox. */
+const NEEDED: readonly string[] = [
+  'cat',
+  'setsid',
+  'head',
+  'tail',
+  'od',
+  'mkdir',
+  'mkfifo',
+  'date',
+  'rm',
+  'mv',
+  'ls',
+  'sleep',
+  'grep',
+  'env',
+  'stat',
+];
 
 interface Started {
   readonly nonce: string;
@@ -132,31 +153,34 @@ describe.each(SHELLS.filter(isInstalled))('the programs of the Daytona adapter u
     expect([stdout.toString(), words.at(-1)]).toEqual(['one\ntwo\n', 'x 3 8 0 -']);
   });
 
-  test('print bytes where there is no base64 too', async () => {
-    const bare = join(temp.path, newNonce());
-    await mkdir(bare);
-    const needed = [
-      'cat',
-      'setsid',
-      'head',
-      'tail',
-      'od',
-      'mkdir',
-      'mkfifo',
-      'date',
-      'rm',
-      'mv',
-      'ls',
-      'sleep',
-      'grep',
-      'env',
-      'stat',
-    ];
-    for (const name of needed) await symlink(pathOf(name), join(bare, name));
-    await symlink(pathOf(shell), join(bare, 'sh'));
-    const started = await start(sh('printf "a\\000\\377\\n"'), { holdSeconds: 10, path: bare });
-    expect(started.text).toContain(' 61 00 ff 0a\n');
-    expect(read(started.text).stdout).toEqual(Buffer.from([97, 0, 255, 10]));
+  describe('where there is no base64', () => {
+    let bare: string;
+    beforeEach(async () => {
+      bare = join(temp.path, newNonce());
+      await mkdir(bare);
+      for (const name of NEEDED) await symlink(pathOf(name), join(bare, name));
+      await symlink(pathOf(shell), join(bare, 'sh'));
+    });
+
+    test('print bytes too', async () => {
+      const started = await start(sh('printf "a\\000\\377\\n"'), { holdSeconds: 10, path: bare });
+      expect(started.text).toContain(' 61 00 ff 0a\n');
+      expect(read(started.text).stdout).toEqual(Buffer.from([97, 0, 255, 10]));
+    });
+
+    test('print no more at once than an answer may hold', async () => {
+      const bytes = randomBytes(1024 * 1024);
+      await writeFile(join(home, 'bytes'), bytes);
+      const started = await start(sh('cat bytes'), { path: bare });
+      const journal = join(home, '.nestjs-sandbox/sessions', started.nonce);
+      await until('it has ended', async () => (await readdir(journal)).includes('exit'));
+      const from = { stdout: 0, stderr: 0, credits: 1, takeOver: false, holdSeconds: 0 };
+      const text = await run(pollProgram(started.nonce, started.pid, from), bare);
+      expect(Buffer.byteLength(JSON.stringify(text)) * PIECES).toBeLessThan(8 * 1024 * 1024);
+      const { stdout, words } = read(text);
+      expect([stdout.length, words]).toEqual([524_288, ['f 0 0 0', 'p']]);
+      expect(stdout.equals(bytes.subarray(0, 524_288))).toBe(true);
+    });
   });
 
   test('wait for output no longer than they are told', async () => {

@@ -38,10 +38,18 @@ sb_find() {
 }
 `;
 
-/** Prints its input as lines, none of which begins with `@`: of base64, or of hexadecimal bytes, which begin with a blank. */
+/** The most that a piece has, in bytes. */
+const PIECE = `
+sb_most=1048576
+`;
+
+/**
+ * Prints its input as lines, none of which begins with `@`: of base64, or of hexadecimal bytes, which begin with a blank.
+ * The latter are more than twice as long, so that a piece has half as much.
+ */
 const TEXT = `
 if command -v base64 >/dev/null; then sb_text() { base64; }
-else sb_text() { od -An -v -tx1; }; fi
+else sb_most=524288; sb_text() { od -An -v -tx1; }; fi
 `;
 
 /**
@@ -73,7 +81,7 @@ sb_credit() {
 sb_piece() {
   sb_n=$(($4 - $3))
   [ "$sb_n" -gt 0 ] || return 1
-  [ "$sb_n" -le 1048576 ] || sb_n=1048576
+  [ "$sb_n" -le "$sb_most" ] || sb_n=$sb_most
   if [ "$sb_w" -eq 0 ]; then sb_credit || { sb_say p; exit 0; }
   elif [ "$sb_w" -gt 0 ]; then sb_w=$((sb_w - 1)); fi
   sb_lock
@@ -119,7 +127,7 @@ sb_emit() {
 }
 
 /** Defines `sb_emit`. */
-export const EMIT = emit('');
+export const EMIT = `${PIECE}${emit('')}`;
 
 /** As {@link EMIT}, in lines of text: for ways that carry no bytes. */
-export const EMIT_TEXT = `${TEXT}${emit(' | sb_text')}`;
+export const EMIT_TEXT = `${PIECE}${TEXT}${emit(' | sb_text')}`;
