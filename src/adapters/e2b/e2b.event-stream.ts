@@ -4,7 +4,7 @@ import { closedBeforeExit } from '../common/journal-errors.js';
 import { asObject, type JsonObject } from '../common/json.js';
 import { EnvelopeReader, type ConnectMessage } from './connect-envelope.js';
 import { streamError } from './e2b.errors.js';
-import type { E2bMachine } from './e2b.machine.js';
+import type { E2bMachine, Reach } from './e2b.machine.js';
 
 /** How long after the last event the orderly end of a stream is waited for, so that its connection can be used again. */
 const LINGER_MS = 1_000;
@@ -46,10 +46,10 @@ export class E2bEventStream {
   }
 
   /** Events may be delivered before it resolves. @throws {SandboxError} there is no stream */
-  async open(method: string, message: JsonObject, deadline: Deadline): Promise<void> {
+  async open(method: string, message: JsonObject, deadline: Deadline, reach?: Pick<Reach, 'wake'>): Promise<void> {
     this.#leave = this.#machine.residents.add(this.#machine.id, { park: () => this.#park() });
     try {
-      const response = await this.#machine.open(method, message, this.#life, deadline);
+      const response = await this.#machine.open(method, message, this.#life, deadline, reach);
       this.#watch = setInterval(() => this.#look(), this.#keepaliveMs).unref();
       this.#heardAtMs = performance.now();
       this.#drained = this.#read(response.body as AsyncIterable<Uint8Array> | null);

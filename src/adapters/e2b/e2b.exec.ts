@@ -17,6 +17,8 @@ import { stopSession } from './e2b.stop.js';
 
 /** After the time of a command is up, so that this is what its call rejects with. */
 const LATE_MS = 100;
+/** After the same, how long one that was sent is waited for, so that it can be stopped by its name. */
+const PATIENCE_MS = 2_000;
 
 /**
  * Runs a command to its end.
@@ -32,17 +34,18 @@ export async function execInSandbox(
 ): Promise<ExecResult> {
   checkArguments(request);
   const { stdin, signal, ...rest } = request;
-  const leftMs = rest.timeoutMs === undefined ? timeoutMs : rest.startedAtMs + rest.timeoutMs - performance.now();
+  const overMs = rest.startedAtMs + (rest.timeoutMs ?? Infinity);
   let started: { readonly machine: E2bMachine; readonly command: StartedCommand } | undefined;
   const start = async (): Promise<SandboxCommand> => {
     const spec = { ...rest, ...(signal && { signal }), stdin: stdin !== undefined, detachable: false };
+    const leftMs = Math.max(0, overMs - performance.now());
     const begin = (deadline: Deadline) =>
       machines.within(handle, deadline, async (machine) => ({
         machine,
-        command: await startCommand(machine, spec, deadline),
+        command: await startCommand(machine, { ...spec, untilMs: overMs + PATIENCE_MS }, deadline),
       }));
     // What has not begun when the time of the command is up does not begin any more.
-    started = await withinDeadline(Math.min(timeoutMs, Math.max(0, leftMs) + LATE_MS), signal, begin);
+    started = await withinDeadline(Math.min(timeoutMs, leftMs + LATE_MS), signal, begin);
     return commandOf(started.machine, owners, handle, started.command, stdin !== undefined);
   };
   return collectExec(start(), {

@@ -80,7 +80,7 @@ export class E2bFiles {
       const nonce = newNonce();
       await upload(machine, `${UPLOADS}/${nonce}`, body, deadline);
       return place(machine, nonce, path, mode, deadline).catch((error: unknown) => {
-        void remove(machine, `${UPLOADS}/${nonce}`);
+        void removePath(machine, `${UPLOADS}/${nonce}`);
         throw error;
       });
     });
@@ -191,8 +191,8 @@ async function place(
   }
 }
 
-/** Of an upload that was not put in its place. */
-async function remove(machine: E2bMachine, path: string): Promise<void> {
+/** Of what nobody needs any more, if the sandbox runs. Whatever comes of it. */
+export async function removePath(machine: E2bMachine, path: string): Promise<void> {
   await withinDeadline(machine.control.options.timeoutMs, undefined, (deadline) =>
     machine.tryCall('filesystem.Filesystem/Remove', { path }, deadline, { wake: false }),
   ).catch(() => {});

@@ -115,14 +115,20 @@ export class E2bMachine {
   }
 
   /** A streaming call of envd. Its body is read to its end, or `life` aborted. */
-  async open(method: string, message: JsonObject, life: AbortController, deadline: Deadline): Promise<Response> {
+  async open(
+    method: string,
+    message: JsonObject,
+    life: AbortController,
+    deadline: Deadline,
+    { wake = true }: Pick<Reach, 'wake'> = {},
+  ): Promise<Response> {
     const body = envelope(message);
     const headers = {
       'content-type': STREAM_TYPE,
       'connect-protocol-version': '1',
       'keepalive-ping-interval': String(this.control.options.keepaliveSeconds),
     };
-    const answer = await this.#reached(deadline, true, async () => {
+    const answer = await this.#reached(deadline, wake, async () => {
       const response = await this.#envd.open({ method: 'POST', path: `/${method}`, headers, body, deadline }, life);
       const isStream = response.status === 200 && response.headers.get('content-type')?.startsWith(STREAM_TYPE);
       return isStream ? response : deadline.race(readAnswer(response, MAX_PAGE_BYTES), 'unknown');

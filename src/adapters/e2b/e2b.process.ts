@@ -6,7 +6,7 @@ import type { ShProcess } from '../common/sh-process.js';
 import { E2bEventStream } from './e2b.event-stream.js';
 import { exitCodeOf } from './e2b.exit-code.js';
 import { E2bInput } from './e2b.input.js';
-import type { E2bMachine } from './e2b.machine.js';
+import type { E2bMachine, Reach } from './e2b.machine.js';
 
 /** Where the output of a process goes. Its end comes with the exit code, where there was one. */
 export interface ProcessSink {
@@ -62,8 +62,8 @@ export class E2bProcess implements ShProcess {
   }
 
   /** Starts or joins it. Resolves when the service said which process it is. */
-  async open(method: string, message: JsonObject, deadline: Deadline): Promise<void> {
-    await this.#stream.open(method, message, deadline);
+  async open(method: string, message: JsonObject, deadline: Deadline, reach?: Pick<Reach, 'wake'>): Promise<void> {
+    await this.#stream.open(method, message, deadline, reach);
     await deadline.race(this.#introduced, 'unknown');
   }
 

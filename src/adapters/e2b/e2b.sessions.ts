@@ -3,7 +3,7 @@ import type { Deadline } from '../common/deadline.js';
 import { asObject } from '../common/json.js';
 import { findTag, formatSessionId, type SessionId } from '../common/session-id.js';
 import { malformedReply } from './e2b.errors.js';
-import { nothingMissing, type E2bMachine } from './e2b.machine.js';
+import { nothingMissing, type E2bMachine, type Reach } from './e2b.machine.js';
 
 /** A live process as the service lists it. The variables that it lists too are not looked at. */
 export interface LiveProcess {
@@ -18,7 +18,7 @@ export interface LiveProcess {
 export async function liveProcesses(
   machine: E2bMachine,
   deadline: Deadline,
-  { wake = true }: { readonly wake?: boolean } = {},
+  { wake = true }: Pick<Reach, 'wake'> = {},
 ): Promise<LiveProcess[]> {
   const { processes = [] } = await machine
     .call('process.Process/List', {}, deadline, { again: true, wake })
@@ -50,7 +50,8 @@ export async function findSession(
   machine: E2bMachine,
   { pid, nonce }: SessionId,
   deadline: Deadline,
+  reach?: Pick<Reach, 'wake'>,
 ): Promise<LiveProcess | undefined> {
-  const processes = await liveProcesses(machine, deadline);
+  const processes = await liveProcesses(machine, deadline, reach);
   return processes.find((process) => process.pid === pid && process.tag?.nonce === nonce);
 }

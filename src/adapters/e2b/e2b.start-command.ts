@@ -6,16 +6,18 @@ import { JournalFeed } from '../common/journal-feed.js';
 import { newNonce } from '../common/session-id.js';
 import { parsed, type OpenReader, type ShProcess } from '../common/sh-process.js';
 import { shimProgram } from '../common/shim.js';
-import { checkFirstWord } from '../common/shim-word.js';
 import type { E2bMachine } from './e2b.machine.js';
 import type { E2bProcess } from './e2b.process.js';
-import { reap, sendProgram, startScript, startShell } from './e2b.start-process.js';
+import { runProgram } from './e2b.run-program.js';
+import { reap, startScript, startShell } from './e2b.start-process.js';
 
 /** How a command without a terminal is started. */
 export interface StartSpec extends ProcessRequest {
   readonly stdin: boolean;
   readonly detachable: boolean;
   readonly stderrToStdout: boolean;
+  /** Until when, by `performance.now()`, the shim is waited for at most. @default for as long as a start may take */
+  readonly untilMs?: number;
 }
 
 /** A command that runs under the shim, its output on its way into `stream`. */
@@ -28,11 +30,15 @@ export interface StartedCommand {
 
 /**
  * Starts a command and resolves once the shim runs, which has looked at the directory by then. A failure after the
- * command was sent has effect `unknown`.
+ * command was sent has effect `unknown`; what runs all the same is stopped, since nobody knows of it.
  *
  * @param deadline until which it is sent
  */
-export async function startCommand(machine: E2bMachine, spec: StartSpec, deadline: Deadline): Promise<StartedCommand> {
+export async function startCommand(
+  machine: E2bMachine,
+  { untilMs = Infinity, ...spec }: StartSpec,
+  deadline: Deadline,
+): Promise<StartedCommand> {
   const nonce = newNonce();
   const stream = new CommandStream();
   let process: E2bProcess | undefined;
@@ -48,10 +54,10 @@ export async function startCommand(machine: E2bMachine, spec: StartSpec, deadlin
     const shell = await startShell(machine, shown, parsed(first), deadline);
     process = shell;
     // What it is handed perhaps runs, so that it is not let go of because the time to begin is up.
-    await withinDeadline(machine.control.startTimeoutMs, spec.signal, async (running) => {
-      await sendProgram(machine, shell, shown, program, running);
-      checkFirstWord(await running.race(first.arrived, 'unknown'));
-    });
+    const leftMs = Math.min(machine.control.startTimeoutMs, Math.max(0, untilMs - performance.now()));
+    await withinDeadline(leftMs, spec.signal, (running) =>
+      runProgram(machine, shell, shown, program, () => first.arrived, running),
+    );
   } catch (error) {
     feed.stop();
     process?.close();

@@ -1,12 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SandboxError, type TerminalSize } from '#libs/contract';
 import { withinDeadline, type Deadline } from '../common/deadline.js';
-import { closedBeforeExit } from '../common/journal-errors.js';
 import { processTag, type ProcessKind } from '../common/session-id.js';
 import { FROM_STDIN, fromStdinWithin } from '../common/shim-start.js';
 import { changedNothing } from './e2b.errors.js';
 import { E2bProcess, type ProcessSink } from './e2b.process.js';
-import { nothingMissing, type E2bMachine } from './e2b.machine.js';
+import { nothingMissing, type E2bMachine, type Reach } from './e2b.machine.js';
 import { liveProcesses } from './e2b.sessions.js';
 
 const REAP_MS = 5_000;
@@ -36,38 +35,6 @@ export function startShell(
   return startScript(machine, spec, script, sink, deadline).catch(changedNothing);
 }
 
-/** What a shell that waits for it runs. */
-export async function sendProgram(
-  machine: E2bMachine,
-  process: E2bProcess,
-  { kind, nonce }: ProcessSpec,
-  program: string,
-  deadline: Deadline,
-): Promise<void> {
-  try {
-    const writing = process.write(Buffer.from(`${program}${processTag(kind, nonce)}\n`));
-    writing.catch(() => {});
-    await deadline.race(writing, 'unknown');
-  } catch (error) {
-    process.close();
-    void abandon(machine, process.pid);
-    throw error instanceof SandboxError && error.code === 'command_exited' ? shellEnded(error) : error;
-  }
-}
-
-/** Where a template has no `sh`, or no `setsid`. Without the last line of its program it has run nothing. */
-function shellEnded(cause: SandboxError): SandboxError {
-  return closedBeforeExit(cause).with({ effect: 'none' });
-}
-
-/** A shell that still waits for the rest of its program then ends, without running anything. */
-async function abandon(machine: E2bMachine, pid: string): Promise<void> {
-  const message = { process: { pid: Number(pid) } };
-  await withinDeadline(REAP_MS, undefined, (deadline) =>
-    machine.tryCall('process.Process/CloseStdin', message, deadline, { wake: false }),
-  ).catch(() => {});
-}
-
 /** Starts a program that holds no secret: what lists of processes show. It leads a session of its own. */
 export function startScript(
   machine: E2bMachine,
@@ -75,8 +42,9 @@ export function startScript(
   script: string,
   sink: ProcessSink,
   deadline: Deadline,
+  reach?: Pick<Reach, 'wake'>,
 ): Promise<E2bProcess> {
-  return start(machine, spec, { cmd: 'setsid', args: ['sh', '-c', script] }, undefined, sink, deadline);
+  return start(machine, spec, { cmd: 'setsid', args: ['sh', '-c', script] }, undefined, sink, deadline, reach);
 }
 
 /** On a terminal, whose service lets it lead a session anyway. */
@@ -141,6 +109,7 @@ async function start(
   tty: TerminalSize | undefined,
   sink: ProcessSink,
   deadline: Deadline,
+  reach?: Pick<Reach, 'wake'>,
 ): Promise<E2bProcess> {
   const process = new E2bProcess(machine, sink, tty !== undefined);
   const tag = processTag(kind, nonce);
@@ -151,7 +120,7 @@ async function start(
     stdin: true,
   };
   try {
-    await process.open('process.Process/Start', message, deadline).catch(nothingMissing(machine, 'the start'));
+    await process.open('process.Process/Start', message, deadline, reach).catch(nothingMissing(machine, 'the start'));
   } catch (error) {
     process.close();
     if (error instanceof SandboxError && error.effect === 'unknown') void reapLate(machine, nonce);

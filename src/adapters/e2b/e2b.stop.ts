@@ -4,7 +4,7 @@ import { malformedWord } from '../common/journal-errors.js';
 import { newNonce, type SessionId } from '../common/session-id.js';
 import { parsed } from '../common/sh-process.js';
 import { terminateProgram } from '../common/shim-terminate.js';
-import type { E2bMachine } from './e2b.machine.js';
+import type { E2bMachine, Reach } from './e2b.machine.js';
 import { findSession } from './e2b.sessions.js';
 import { startScript } from './e2b.start-process.js';
 
@@ -25,16 +25,17 @@ export async function stopSession(
   { pid, nonce }: SessionId,
   graceMs: number,
   deadline: Deadline,
+  reach?: Pick<Reach, 'wake'>,
 ): Promise<StopOutcome> {
   const first = new FirstWord({ record: () => {}, closed: () => {} });
   const spec = { kind: 'r', nonce: newNonce(), title: 'stops' } as const;
   const program = terminateProgram({ nonce, pid, graceMs });
-  const process = await startScript(machine, spec, program, parsed(first), deadline);
+  const process = await startScript(machine, spec, program, parsed(first), deadline, reach);
   try {
     const [word = ''] = await deadline.race(first.arrived, 'unknown');
     const outcome = OUTCOMES[word];
     if (outcome === undefined) throw malformedWord();
-    const isLost = outcome === 'absent' && (await findSession(machine, { pid, nonce }, deadline)) !== undefined;
+    const isLost = outcome === 'absent' && (await findSession(machine, { pid, nonce }, deadline, reach)) !== undefined;
     return isLost ? 'left' : outcome;
   } finally {
     process.closeSoon();

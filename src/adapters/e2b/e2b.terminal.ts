@@ -13,12 +13,13 @@ import { malformedWord } from '../common/journal-errors.js';
 import { formatSessionId, newNonce, type SessionId } from '../common/session-id.js';
 import { shimTerminalProgram } from '../common/shim.js';
 import { FROM_STDIN } from '../common/shim-start.js';
-import { checkFirstWord } from '../common/shim-word.js';
 import { terminalCommand } from '../common/terminal-command.js';
 import { TerminalOutput } from '../common/terminal-output.js';
+import { abandon } from './e2b.abandon.js';
 import type { E2bMachine } from './e2b.machine.js';
 import type { E2bProcess } from './e2b.process.js';
-import { joinProcess, reap, sendProgram, startOnTerminal } from './e2b.start-process.js';
+import { runProgram } from './e2b.run-program.js';
+import { joinProcess, startOnTerminal } from './e2b.start-process.js';
 
 /** How long an answer to a line is waited for until another line is sent: at first, and at most. */
 const PROD_MS = { first: 40, most: 640 } as const;
@@ -43,13 +44,12 @@ export async function spawnOnTerminal(
   output.onOverflow = () => process.close();
   try {
     await shellReady(process, output, deadline).catch((error: unknown) => {
-      void reap(machine, nonce);
+      void abandon(machine, process.pid, spec);
       throw error;
     });
-    await sendProgram(machine, process, spec, `go\n${shimTerminalProgram({ ...request, nonce })}`, deadline);
-    let line = '@w';
-    while (line === '@w' || line === '') line = await deadline.race(output.line(), 'unknown');
-    output.startCode = checkFirstWord(line.slice(1).split(' ')).startCode;
+    const program = `go\n${shimTerminalProgram({ ...request, nonce })}`;
+    const { startCode } = await runProgram(machine, process, spec, program, () => shimWord(output), deadline);
+    output.startCode = startCode;
     output.begin();
   } catch (error) {
     process.close();
@@ -82,6 +82,13 @@ async function shellReady(process: E2bProcess, output: TerminalOutput, deadline:
     if (word === '@w') return;
     if (word !== undefined) throw malformedWord().with({ effect: 'none' });
   }
+}
+
+/** What the shim says, behind the answers of the shell. */
+async function shimWord(output: TerminalOutput): Promise<readonly string[]> {
+  let line = '@w';
+  while (line === '@w' || line === '') line = await output.line();
+  return line.slice(1).split(' ');
 }
 
 /** Until it was told otherwise, a terminal echoes the lines that it is sent. */
