@@ -1,6 +1,7 @@
 import type { SandboxError } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
 import type { HttpAnswer, HttpRequest } from '../common/http-client.js';
+import { afterEarlier, notProved } from '../common/failed-answer.js';
 import { ProviderClient } from '../common/provider-client.js';
 import { answerError, isMissing, malformedReply, noApiKey } from './e2b.errors.js';
 import type { E2bOptions } from './e2b.options.js';
@@ -39,16 +40,16 @@ export class E2bControl extends ProviderClient {
 
   /**
    * Sent to the version of the path that the service has. One that it does not have does nothing, and says 404 as for a
-   * sandbox that it does not have: then both were asked.
+   * sandbox that it does not have: then both were asked. What the second says counts, unless that is not there either.
    */
   async sendVersioned(request: HttpRequest, v1: Readonly<Record<string, unknown>> = {}): Promise<HttpAnswer> {
     const version = this.#first;
     const answer = await this.send(versioned(request, version, v1));
-    if (answer.status !== 404 && answer.status !== 405) return answer;
+    if (answer.status !== 404 && answer.status !== 405 && answer.status !== 410) return answer;
     const other = version === 'v2' ? 'v1' : 'v2';
     const second = await this.send(versioned(request, other, v1));
     if (second.ok) this.#first = other;
-    return second.status === 405 || (second.status === 404 && !isMissing(second)) ? answer : second;
+    return hasNoPath(second) && !isMissing(second) ? answer : second;
   }
 
   /** A sandbox as it is. `undefined`: the service knows none of that id. */
@@ -56,12 +57,17 @@ export class E2bControl extends ProviderClient {
     return this.#sandbox(id, await this.sendAgain({ method: 'GET', path: sandboxPath(id), deadline }));
   }
 
-  /** Runs a sandbox that is paused, and gives any at least its whole time. `undefined`: there is none. */
+  /**
+   * Runs a sandbox that is paused, and gives any at least its whole time. `undefined`: there is none, which a look at it
+   * has proved: the call itself may be what the service does not have.
+   */
   async connect(id: string, deadline: Deadline): Promise<SandboxResource | undefined> {
     const json = { timeout: this.options.ttlSeconds };
     const request = { method: 'POST', path: sandboxPath(id, 'connect'), json, deadline } as const;
     const answer = await this.exchangeAgain(deadline, () => this.sendVersioned(request), 8);
-    return this.#sandbox(id, answer);
+    if (!hasNoPath(answer)) return this.#sandbox(id, answer);
+    if ((await this.find(id, deadline).catch(notProved('the resume'))) === undefined) return undefined;
+    throw afterEarlier(malformedReply('the resume').with({ effect: 'none' }), answer);
   }
 
   protected override errorOf(answer: HttpAnswer): SandboxError {
@@ -70,7 +76,7 @@ export class E2bControl extends ProviderClient {
 
   /** A conflict is a change of state that is under way. */
   protected override isPassing(answer: HttpAnswer): boolean {
-    return answer.status === 409 || super.isPassing(answer);
+    return answer.status === 409 || (!hasNoPath(answer) && super.isPassing(answer));
   }
 
   #sandbox(id: string, answer: HttpAnswer): SandboxResource | undefined {
@@ -80,6 +86,11 @@ export class E2bControl extends ProviderClient {
     if (sandbox?.id !== id) throw malformedReply('the sandbox');
     return sandbox;
   }
+}
+
+/** Whether perhaps the service has no such call, or no longer. It then did nothing. */
+function hasNoPath({ status }: HttpAnswer): boolean {
+  return status === 404 || status === 405 || status === 410 || status === 501;
 }
 
 /** The path of a sandbox, or of what belongs to it. */

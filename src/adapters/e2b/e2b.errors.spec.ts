@@ -23,6 +23,7 @@ describe('answers of E2B', () => {
     [401, 'denied', undefined, 'none'],
     [403, 'denied', undefined, 'none'],
     [405, 'invalid', undefined, 'none'],
+    [410, 'provider', 'malformed_reply', 'unknown'],
     [408, 'unavailable', undefined, 'unknown'],
     [409, 'unavailable', undefined, 'none'],
     [413, 'invalid', 'request_too_large', 'none'],

@@ -15,6 +15,7 @@ import { retryAfterMs } from '../common/retry-after.js';
 const BY_STATUS: Readonly<Record<number, Fault>> = {
   404: NOT_UNDERSTOOD,
   409: ['unavailable', { effect: 'none' }],
+  410: NOT_UNDERSTOOD,
 };
 
 /** Slugs of the control plane for what it refused before it made anything. */

@@ -6,6 +6,7 @@ import {
   E2B_ANSWERS,
   E2B_STREAM_FAULTS,
   E2bEmulator,
+  type Answer,
   type E2bEmulatorOptions,
   type StreamRewrite,
 } from '#libs/emulators';
@@ -267,6 +268,57 @@ describe('a pause', () => {
     await client(emulator).suspend(handle);
     expect(emulator.sandbox(emulator.ids[0] as string)?.state).toBe('paused');
     expect(emulator.calls.matching({ path: /connect$/ })).toEqual([]);
+  });
+});
+
+describe('a call to wake a sandbox that the service does not have', () => {
+  const CONNECT = { method: 'POST', path: /connect$/ } as const;
+  const V1 = { method: 'POST', path: '/sandboxes/:id/connect' } as const;
+  const NO_CALL: [string, Answer][] = [
+    ['404 in its own words', MISSING],
+    ['404 by a page', { status: 404, html: '<html>404 page not found</html>' }],
+    ['405', { status: 405 }],
+    ['410', { status: 410, json: { code: 410, message: 'gone' } }],
+    ['501', { status: 501, json: { code: 501, message: 'not implemented' } }],
+  ];
+
+  test.each(NO_CALL)('is no sign that a sandbox is gone: %s', async (_, answer) => {
+    const emulator = await start();
+    const adapter = client(emulator);
+    const handle = await adapter.create('box');
+    await adapter.writeFile(handle, 'file', 'content');
+    await adapter.suspend(handle);
+    const missing = emulator.faults.add({ ...CONNECT, times: 99, answer });
+    for (const one of [adapter, client(emulator)]) {
+      const said = { code: 'provider', detail: 'malformed_reply', effect: 'none' };
+      await expect(one.resume(handle)).rejects.toMatchObject(said);
+      await expect(one.readFile(handle, 'file')).rejects.toMatchObject(said);
+      expect(await one.get(handle)).toMatchObject({ status: 'suspended' });
+    }
+    missing.remove();
+    await adapter.resume(handle);
+    expect(Buffer.from(await adapter.readFile(handle, 'file')).toString()).toBe('content');
+  });
+
+  test.each(NO_CALL)('hides no sandbox that is gone: %s by the older path', async (_, answer) => {
+    const emulator = await start();
+    const adapter = client(emulator);
+    const handle = await adapter.createNew('box');
+    await api(emulator, 'DELETE', `/sandboxes/${handle.instanceId}`);
+    emulator.faults.add({ ...V1, times: 99, answer });
+    await expect(adapter.resume(handle)).rejects.toMatchObject({ code: 'not_found', effect: 'none' });
+    expect(emulator.calls.matching(CONNECT)).toHaveLength(2);
+  });
+
+  test('says nothing where the look at the sandbox fails', async () => {
+    const emulator = await start();
+    const adapter = client(emulator);
+    const handle = await adapter.createNew('box');
+    await api(emulator, 'DELETE', `/sandboxes/${handle.instanceId}`);
+    const look = emulator.faults.add({ ...GET, times: 99, answer: { status: 503 } });
+    await expect(adapter.resume(handle)).rejects.toMatchObject({ code: 'unavailable' });
+    look.remove();
+    await expect(adapter.resume(handle)).rejects.toMatchObject({ code: 'not_found' });
   });
 });
 
