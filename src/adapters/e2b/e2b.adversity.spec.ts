@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { E2bEmulator, type E2bEmulatorOptions, type StreamRewrite } from '#libs/emulators';
+import { E2B_STREAM_FAULTS, E2bEmulator, type E2bEmulatorOptions, type StreamRewrite } from '#libs/emulators';
 import { E2bAdapter } from './e2b.adapter.js';
 import { E2bOptions } from './e2b.options.js';
 
@@ -112,6 +112,23 @@ test('a sandbox that was suspended is not in use', async () => {
   await adapter.suspend(handle);
   expect(adapter.stats()).toEqual({ sandboxesInUse: 0, openStreams: 0, stdinOwners: 0 });
 });
+
+test('a stream whose end has come with the exit is let go of', async () => {
+  const emulator = await start();
+  const adapter = client(emulator);
+  const handle = await adapter.create('box');
+  const command = await adapter.spawn(handle, ...sh('seq 20000'), { detachable: true });
+  await command.drain();
+  for (let round = 0; round < 5; round += 1) {
+    const rewrite = E2B_STREAM_FAULTS.joinedFrames();
+    emulator.faults.add({ method: 'POST', path: '/process.Process/Start', rewrite });
+    const again = await adapter.attach(handle, command.sessionId as string);
+    expect(await again.drain()).toEqual({ exitCode: 0 });
+  }
+  await until(() => adapter.stats().openStreams === 0);
+  await adapter.suspend(handle);
+  expect(emulator.sandbox(emulator.ids[0] as string)?.state).toBe('paused');
+}, 20_000);
 
 test('a process of others is listed, although one of its id was terminated when it was not there', async () => {
   const emulator = await start();

@@ -52,7 +52,7 @@ export class E2bEventStream {
       const response = await this.#machine.open(method, message, this.#life, deadline, reach);
       this.#watch = setInterval(() => this.#look(), this.#keepaliveMs).unref();
       this.#heardAtMs = performance.now();
-      this.#drained = this.#read(response.body as AsyncIterable<Uint8Array> | null);
+      this.#drained = this.#read(response.body?.getReader());
     } catch (error) {
       this.#isClosed = true;
       this.#life.abort();
@@ -78,15 +78,19 @@ export class E2bEventStream {
     await this.#drained;
   }
 
-  async #read(body: AsyncIterable<Uint8Array> | null): Promise<void> {
+  async #read(body: ReadableStreamDefaultReader<Uint8Array> | undefined): Promise<void> {
     let failure: SandboxError | undefined;
     const reader = new EnvelopeReader((message) => {
       if (!this.#isClosed) this.#take(message);
     });
+    // What has come whole when it is given up would never end otherwise.
+    const giveUp = (): void => void body?.cancel().catch(() => {});
+    this.#life.signal.addEventListener('abort', giveUp);
+    if (this.#life.signal.aborted) giveUp();
     try {
-      for await (const piece of body ?? []) {
+      for (let next = await body?.read(); next?.value; next = await body?.read()) {
         this.#heardAtMs = performance.now();
-        reader.push(piece);
+        reader.push(next.value);
       }
     } catch (error) {
       if (error instanceof SandboxError) failure = error;
