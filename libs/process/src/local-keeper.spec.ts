@@ -106,13 +106,13 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
-/** Live processes, zombies aside, that carry `text` in their environment. */
-function processesWith(text: string): number[] {
+/** Live processes, zombies aside, that carry `text` in their environment, or in their command line. */
+function processesWith(text: string, where: 'environ' | 'cmdline' = 'environ'): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .filter((pid) => {
       try {
-        return readFileSync(`/proc/${pid}/environ`, 'latin1').includes(text);
+        return readFileSync(`/proc/${pid}/${where}`, 'latin1').includes(text);
       } catch {
         return false;
       }
@@ -856,8 +856,12 @@ rmSync(probe, { recursive: true });
     };
     expect(fill).toThrow('ENOSPC');
     await expect(keeper.create('more')).rejects.toMatchObject({ code: 'write_failed', detail: 'disk_full' });
+    const pipes = join(root, '.runner', 'tmp');
+    const before = readdirSync(pipes);
     await expect(start('true')).rejects.toMatchObject({ code: 'unavailable', detail: 'disk_full', effect: 'none' });
-    // A start that failed may have given back what it had made in advance.
+    // It gave back its pipes, and perhaps those that were made for it in advance: that goes on after it has failed.
+    await until(() => processesWith(`${pipes}/`, 'cmdline').length === 0);
+    await until(() => readdirSync(pipes).every((name) => before.includes(name)));
     expect(fill).toThrow('ENOSPC');
     await expect(keeper.suspend('box')).rejects.toMatchObject({
       code: 'unavailable',
