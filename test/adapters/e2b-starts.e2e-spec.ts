@@ -25,11 +25,11 @@ describe('a command on E2B whose start got no answer', () => {
     await Promise.all(opened.splice(0).map((emulator) => emulator.close()));
   });
 
-  const open = async () => {
+  const open = async (timeoutMs = 30_000) => {
     const emulator = await E2bEmulator.start();
     opened.push(emulator);
     const urls = { baseUrl: emulator.url, sandboxUrl: emulator.url };
-    const adapter = new E2bAdapter(new E2bOptions({ apiKey: emulator.apiKey, ...urls, retryBaseMs: 5 }));
+    const adapter = new E2bAdapter(new E2bOptions({ apiKey: emulator.apiKey, ...urls, timeoutMs, retryBaseMs: 5 }));
     const box = await adapter.create('box');
     const { id, home } = emulator.sandbox(emulator.ids[0] as string) as { id: string; home: string };
     const pids = (): readonly number[] => emulator.sandbox(id)?.pids ?? [];
@@ -148,7 +148,7 @@ describe('a command on E2B whose start got no answer', () => {
   )(
     'wakes no sandbox that is paused %s',
     async (_, pause) => {
-      const { emulator, adapter, box, id } = await open();
+      const { emulator, adapter, box, id } = await open(1_000);
       emulator.faults.add({ ...PROGRAM, ...LOST });
       const stop = emulator.faults.add({ ...START, nth: 2, times: Infinity, delayMs: Infinity });
       expect(await refusal(adapter.spawn(box, ...lasting(sleepMarker())))).toMatchObject(UNKNOWN);

@@ -27,8 +27,9 @@ export async function abandon(machine: E2bMachine, pid: string, spec: ProcessSpe
 
 /** @returns whether nothing of it is there */
 async function end(machine: E2bMachine, pid: string, { kind, nonce }: ProcessSpec): Promise<boolean> {
-  const { graceMs, timeoutMs } = EXEC_STOP;
+  const { graceMs } = EXEC_STOP;
   try {
+    const timeoutMs = graceMs + machine.control.options.timeoutMs;
     const outcome = await withinDeadline(timeoutMs, undefined, async (deadline) => {
       await deadline.race(machine.residents.ready(machine.id), 'none');
       return stopSession(machine, { pid, nonce }, graceMs, deadline, { wake: false });
