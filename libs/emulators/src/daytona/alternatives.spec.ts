@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, expect, jest, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 import { eachAlternative } from '../kit/alternatives.js';
 import { DAYTONA_ALTERNATIVES, type DaytonaAlternatives } from './alternatives.js';
@@ -8,7 +8,10 @@ import type { DaytonaEmulatorOptions } from './options.js';
 let emulator: DaytonaEmulator;
 let id: string;
 
-afterEach(async () => await emulator.close());
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await emulator.close();
+});
 
 type Json = Record<string, unknown>;
 
@@ -76,6 +79,8 @@ interface Probe {
   readonly more?: Partial<DaytonaEmulatorOptions>;
 }
 
+const SECONDS = expect.stringMatching(/^[1-6]?\d$/);
+
 /** What is seen of each switch. */
 const PROBES: Record<keyof DaytonaAlternatives, Probe> = {
   daemon: {
@@ -142,13 +147,14 @@ const PROBES: Record<keyof DaytonaAlternatives, Probe> = {
   },
   listAfterDelete: {
     probe: async () => {
-      while ((await firstListed()) !== 'started');
+      let nowMs = performance.now() + 300;
+      jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
       await api('DELETE', `/sandbox/${id}`);
       const seen: string[] = [];
-      do {
+      for (; seen.at(-1) !== 'destroying'; nowMs += 50) {
         const state = await firstListed();
         if (seen.at(-1) !== state) seen.push(state);
-      } while (seen.at(-1) !== 'destroying');
+      }
       return seen;
     },
     seen: [
@@ -198,8 +204,8 @@ const PROBES: Record<keyof DaytonaAlternatives, Probe> = {
       return [headers.get('retry-after-sandbox-create'), headers.get('retry-after')];
     },
     seen: [
-      ['60', null],
-      [null, '60'],
+      [SECONDS, null],
+      [null, SECONDS],
     ],
     more: { limits: { 'sandbox-create': { count: 1, windowMs: 60_000 } } },
   },

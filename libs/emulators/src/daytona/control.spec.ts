@@ -1,12 +1,16 @@
-import { existsSync } from 'node:fs';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { DaytonaEmulator } from './daytona-emulator.js';
 import { SANDBOX_PAGE_FAULTS } from './faults.js';
 import type { DaytonaEmulatorOptions } from './options.js';
 
 let emulator: DaytonaEmulator;
 
-afterEach(async () => await emulator.close());
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await emulator.close();
+});
 
 async function start(options: Partial<DaytonaEmulatorOptions> = {}): Promise<void> {
   emulator = await DaytonaEmulator.start(options);
@@ -75,12 +79,16 @@ describe('every call', () => {
   });
 
   test('is refused beyond a counter, which a time brings back', async () => {
+    const now = jest.spyOn(performance, 'now').mockReturnValue(0);
     await start({ limits: { 'sandbox-create': { count: 1, windowMs: 1_000 } } });
     await made('a');
+    now.mockReturnValue(1);
     const response = await call('POST', '/sandbox', { name: 'b' });
     expect([response.status, response.headers.get('retry-after-sandbox-create')]).toEqual([429, '1']);
     expect(await response.json()).toMatchObject({ statusCode: 429, message: 'Too Many Requests' });
     expect((await call('GET', '/sandbox/a')).status).toBe(200);
+    now.mockReturnValue(1_000);
+    expect((await call('POST', '/sandbox', { name: 'b' })).status).toBe(200);
   });
 
   test('on a path that nobody serves is not found below /api/ and the dashboard elsewhere', async () => {
@@ -264,13 +272,18 @@ describe('the state', () => {
 
   test('does not change for want of activity while a call is open', async () => {
     await start({ minuteMs: 30 });
-    const id = await made('a', { autoStopInterval: 1 });
-    const response = await fetch(`${emulator.url.replace('/api', '/toolbox')}/${id}/process/execute`, {
+    const id = await made('a', { autoStopInterval: 0 });
+    const response = fetch(`${emulator.url.replace('/api', '/toolbox')}/${id}/process/execute`, {
       method: 'POST',
       headers: { authorization: `Bearer ${emulator.token}` },
-      body: JSON.stringify({ command: 'sleep 0.3; echo done' }),
+      body: JSON.stringify({ command: 'cd; touch began; until [ -e go ]; do sleep 0.01; done; sleep 0.3; echo done' }),
     });
-    expect(await response.json()).toEqual({ exitCode: 0, result: 'done\n' });
+    const { home } = emulator.sandbox(id)!;
+    while (!existsSync(join(home, 'began'))) await new Promise((resolve) => setTimeout(resolve, 5));
+    await json('POST', '/sandbox/a/autostop/1');
+    writeFileSync(join(home, 'go'), '');
+    expect(await (await response).json()).toEqual({ exitCode: 0, result: 'done\n' });
+    await inState(id, 'stopped');
   });
 });
 
@@ -374,14 +387,19 @@ describe('the listing', () => {
   });
 
   test('lags behind by as much as it was told to', async () => {
+    const now = jest.spyOn(performance, 'now').mockReturnValue(0);
     await start({ indexDelayMs: 200 });
     const id = await made('a');
+    now.mockReturnValue(199);
     expect(await names('')).toEqual([]);
-    while ((await names('')).length === 0);
+    now.mockReturnValue(200);
+    expect(await names('')).toEqual(['a']);
     await json('DELETE', `/sandbox/${id}`);
     await inState(id, undefined);
+    now.mockReturnValue(399);
     expect(await names('')).toEqual(['a']);
-    while ((await names('')).length > 0);
+    now.mockReturnValue(400);
+    expect(await names('')).toEqual([]);
   });
 
   test.each([
@@ -563,6 +581,15 @@ describe('a snapshot', () => {
     while ((await call('GET', '/snapshots/s')).status !== 404);
     const { id: vendors } = await snapshotOf('daytona-small');
     expect((await refused('DELETE', `/snapshots/${vendors as string}`))[0]).toBe(403);
+  });
+
+  test('that is deleted before it was built is not there again once it would have been', async () => {
+    await start({ delaysMs: { build: 400, removeSnapshot: Infinity } });
+    const { id } = await json('POST', '/snapshots', { name: 's', imageName: 'debian:12' });
+    await call('DELETE', `/snapshots/${id as string}`);
+    await json('POST', '/snapshots', { name: 'later', imageName: 'debian:12' });
+    while ((await snapshotOf('later'))['state'] !== 'active');
+    expect((await snapshotOf('s'))['state']).toBe('removing');
   });
 
   test('cannot be used while it is inactive', async () => {

@@ -74,7 +74,9 @@ export class Snapshots {
   /** From an image. @throws {ApiFailure} 400, 409 */
   create(name: unknown, imageName: string, size: Size): Snapshot {
     const snapshot = this.#add({ name: this.#free(name), imageName, general: false, size, state: 'pending' });
-    this.#timers.after(this.settings.delaysMs.build, () => (snapshot.state = 'active'));
+    this.#timers.after(this.settings.delaysMs.build, () => {
+      if (snapshot.state === 'pending') snapshot.state = 'active';
+    });
     return snapshot;
   }
 
@@ -97,6 +99,7 @@ export class Snapshots {
       } finally {
         await sandbox.processes.signalAll(owner, 'SIGCONT');
       }
+      if (snapshot.state !== 'snapshotting') return;
       snapshot.state = failure ? 'error' : 'active';
       if (failure) snapshot.errorReason = failure.reason;
     };

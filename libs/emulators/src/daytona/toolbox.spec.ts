@@ -254,8 +254,10 @@ describe('an execute', () => {
   });
 
   test('is held by a background process that keeps its output, for a time', async () => {
-    await start({ executeHoldMs: 400 });
+    await start();
     expect(await execute('(sleep 0.1; echo late) & echo first')).toEqual([0, 'first\nlate\n']);
+    await emulator.close();
+    await start({ executeHoldMs: 400 });
     const before = performance.now();
     expect(await execute('sleep 100 & echo held')).toEqual([0, 'held\n']);
     expect(performance.now() - before).toBeGreaterThan(390);
