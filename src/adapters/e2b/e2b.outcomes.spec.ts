@@ -225,14 +225,19 @@ describe('a destroyed sandbox', () => {
 
 describe('a pause', () => {
   test('that somebody else has asked for is not over because it is shown, and may fail', async () => {
-    const emulator = await start({ delayMs: { pause: 300 } });
+    const emulator = await start({ delayMs: { pause: Infinity } });
     const adapter = client(emulator);
     const handle = await adapter.create('box');
     const id = emulator.ids[0] as string;
     emulator.breakNextPause(id);
     const other = api(emulator, 'POST', `/sandboxes/${id}/pause`, {});
     await until(() => emulator.sandbox(id)?.state === 'pausing');
-    await expect(adapter.suspend(handle)).rejects.toMatchObject({ code: 'not_found', effect: 'unknown' });
+    const suspended = adapter.suspend(handle).catch((error: unknown) => error);
+    await emulator.calls.arrived(PAUSE, 2);
+    // What is answered now came after it.
+    await api(emulator, 'GET', '/v2/sandboxes');
+    await emulator.finish(id);
+    expect(await suspended).toMatchObject({ code: 'not_found', effect: 'unknown' });
     await other;
   });
 

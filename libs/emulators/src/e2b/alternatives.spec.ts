@@ -198,14 +198,18 @@ const PROBES: Record<Name, Probe> = {
       await pause();
       const one = status('POST', `/v2/sandboxes/${id}/connect`, {});
       await inState('resuming');
-      const other = await status('POST', `/v2/sandboxes/${id}/connect`, {});
-      return [await one, other];
+      const other = status('POST', `/v2/sandboxes/${id}/connect`, {});
+      await emulator.calls.arrived({ path: `/v2/sandboxes/${id}/connect` }, 2);
+      // What is answered now came after both.
+      await control('GET', `/sandboxes/${id}`);
+      await emulator.finish(id);
+      return await Promise.all([one, other]);
     },
     seen: [
       [201, 201],
       [201, 409],
     ],
-    more: { delayMs: { resume: 100 } },
+    more: { delayMs: { resume: Infinity } },
   },
   resumeBody: {
     probe: async () => {
@@ -221,7 +225,7 @@ const PROBES: Record<Name, Probe> = {
       return await status('PUT', `/sandboxes/${id}/network`, {});
     },
     seen: [409, 404],
-    more: { delayMs: { pause: 60_000 } },
+    more: { delayMs: { pause: Infinity } },
   },
   edgeInTransition: {
     probe: async () => {
@@ -230,7 +234,7 @@ const PROBES: Record<Name, Probe> = {
       return (await unary('List'))[0];
     },
     seen: [409, 502],
-    more: { delayMs: { pause: 60_000 } },
+    more: { delayMs: { pause: Infinity } },
   },
   pausedStreams: {
     probe: async () => {

@@ -50,8 +50,11 @@ function noSandbox(id: string): Json {
   return { code: 404, message: `Sandbox "${id}" doesn't exist or you don't have access to it` };
 }
 
-function leftSeconds(sandbox: Json): number {
-  return Math.round((Date.parse(sandbox['endAt'] as string) - Date.now()) / 1000);
+/** It was given so many seconds to live at some moment since then. */
+async function expectLife(id: string, seconds: number, since: number): Promise<void> {
+  const givenAt = Date.parse((await json(`/sandboxes/${id}`))['endAt'] as string) - seconds * 1000;
+  expect(givenAt).toBeGreaterThanOrEqual(since);
+  expect(givenAt).toBeLessThanOrEqual(Date.now());
 }
 
 /** Resolves when a sandbox has a state, which nothing tells. */
@@ -80,6 +83,7 @@ describe('authentication', () => {
 describe('create', () => {
   test('version 2 is always secured and lives 300 s', async () => {
     await start();
+    const since = Date.now();
     const [code, sandbox] = await answer(call('POST', '/v2/sandboxes', { templateID: 'base', metadata: { a: '1' } }));
     expect([code, sandbox]).toEqual([
       201,
@@ -92,7 +96,7 @@ describe('create', () => {
         envdAccessToken: expect.stringMatching(/^[0-9a-f]{64}$/),
       },
     ]);
-    expect(leftSeconds(await json(`/sandboxes/${(sandbox as Json)['sandboxID'] as string}`))).toBe(300);
+    await expectLife((sandbox as Json)['sandboxID'] as string, 300, since);
   });
 
   test('version 1 is open unless asked and lives 15 s', async () => {
@@ -100,9 +104,10 @@ describe('create', () => {
     const create = async (more: Json) => {
       return (await answer(call('POST', '/sandboxes', { templateID: 'base', ...more })))[1] as Json;
     };
+    const since = Date.now();
     const open = await create({});
     expect(open['envdAccessToken']).toBeUndefined();
-    expect(leftSeconds(await json(`/sandboxes/${open['sandboxID'] as string}`))).toBe(15);
+    await expectLife(open['sandboxID'] as string, 15, since);
     expect((await create({ secure: true }))['envdAccessToken']).toEqual(expect.any(String));
   });
 
@@ -281,23 +286,25 @@ describe('list', () => {
 describe('time to live', () => {
   test('a timeout may shorten and is bounded by the longest run', async () => {
     await start({ maxLengthSeconds: 600 });
+    const since = Date.now();
     const id = await made();
     expect(await status('POST', `/sandboxes/${id}/timeout`, { timeout: 20 })).toBe(204);
-    expect(leftSeconds(await json(`/sandboxes/${id}`))).toBe(20);
+    await expectLife(id, 20, since);
     expect(await status('POST', `/sandboxes/${id}/timeout`, { timeout: 7_200 })).toBe(204);
-    expect(leftSeconds(await json(`/sandboxes/${id}`))).toBe(600);
+    await expectLife(id, 600, since);
   });
 
   test('connect and refresh only extend', async () => {
     await start();
+    const since = Date.now();
     const id = await made({ timeout: 100 });
     expect(await status('POST', `/v2/sandboxes/${id}/connect`, { timeout: 20 })).toBe(200);
     expect(await status('POST', `/sandboxes/${id}/refreshes`, { duration: 1 })).toBe(204);
-    expect(leftSeconds(await json(`/sandboxes/${id}`))).toBe(100);
+    await expectLife(id, 100, since);
     await call('POST', `/v2/sandboxes/${id}/connect`, { timeout: 200 });
-    expect(leftSeconds(await json(`/sandboxes/${id}`))).toBe(200);
+    await expectLife(id, 200, since);
     await call('POST', `/sandboxes/${id}/refreshes`, { duration: 3600 });
-    expect(leftSeconds(await json(`/sandboxes/${id}`))).toBe(3600);
+    await expectLife(id, 3600, since);
   });
 
   test('0 means at once: killed, files and all', async () => {
@@ -323,7 +330,8 @@ describe('time to live', () => {
     const id = await made({ autoPause: true, timeout: 1 });
     await emulator.expire(id);
     expect(await status('POST', `/v2/sandboxes/${id}/connect`, { timeout: 1 })).toBe(201);
-    expect(leftSeconds(await json(`/sandboxes/${id}`))).toBeLessThanOrEqual(1);
+    const { endAt } = await json(`/sandboxes/${id}`);
+    expect(Date.parse(endAt as string)).toBeLessThanOrEqual(Date.now() + 1_000);
   });
 
   test.each(['timeout', 'refreshes'])('%s of one that is paused is the 404 of one that is not there', async (what) => {
@@ -337,9 +345,13 @@ describe('time to live', () => {
 
 describe('pause, connect and kill', () => {
   test('a second pause is a 409, and one at the same time joins the first', async () => {
-    await start({ delayMs: { pause: 50 } });
+    await start({ delayMs: { pause: Infinity } });
     const id = await made();
     const both = [status('POST', `/sandboxes/${id}/pause`, {}), status('POST', `/sandboxes/${id}/pause`)];
+    await emulator.calls.arrived({ path: `/sandboxes/${id}/pause` }, 2);
+    // What is answered now came after both.
+    await json(`/sandboxes/${id}`);
+    await emulator.finish(id);
     expect(await Promise.all(both)).toEqual([204, 204]);
     expect(await answer(call('POST', `/sandboxes/${id}/pause`))).toEqual([
       409,
@@ -357,7 +369,7 @@ describe('pause, connect and kill', () => {
     expect([code, (sandbox as Json)['envdAccessToken']]).toEqual([201, before['envdAccessToken']]);
     const after = await json(`/sandboxes/${id}`);
     expect(Date.parse(after['startedAt'] as string)).toBeGreaterThan(Date.parse(before['startedAt'] as string));
-    expect(leftSeconds(after)).toBe(300);
+    await expectLife(id, 300, Date.parse(after['startedAt'] as string));
   });
 
   test('version 1 of connect needs a timeout', async () => {
@@ -377,17 +389,20 @@ describe('pause, connect and kill', () => {
   });
 
   test('a connect waits for a pause that is under way', async () => {
-    await start({ delayMs: { pause: 100 } });
+    await start({ delayMs: { pause: Infinity } });
     const id = await made();
     const paused = status('POST', `/sandboxes/${id}/pause`);
     await inState(id, 'pausing');
     expect((await json(`/sandboxes/${id}`))['state']).toBe('paused');
-    expect(await status('POST', `/v2/sandboxes/${id}/connect`, {})).toBe(201);
-    expect(await paused).toBe(204);
+    const connected = status('POST', `/v2/sandboxes/${id}/connect`, {});
+    await emulator.calls.arrived({ path: `/v2/sandboxes/${id}/connect` });
+    expect((await json(`/sandboxes/${id}`))['state']).toBe('paused');
+    await emulator.finish(id);
+    expect(await Promise.all([connected, paused])).toEqual([201, 204]);
   });
 
   test('while a sandbox changes its state, a timeout is a 409, and its kill makes it a 404', async () => {
-    await start({ delayMs: { pause: 300, kill: 300 } });
+    await start({ delayMs: { pause: Infinity, kill: Infinity } });
     const id = await made();
     const paused = status('POST', `/sandboxes/${id}/pause`);
     await inState(id, 'pausing');
@@ -395,11 +410,13 @@ describe('pause, connect and kill', () => {
       409,
       { code: 409, message: 'Sandbox is pausing, please try again later' },
     ]);
+    await emulator.finish(id);
     await paused;
     const killed = status('DELETE', `/sandboxes/${id}`);
     await inState(id, 'killing');
     expect([await status('GET', `/sandboxes/${id}`), (await listed()).length]).toEqual([404, 0]);
     expect(await status('POST', `/v2/sandboxes/${id}/connect`, {})).toBe(409);
+    await emulator.finish(id);
     expect(await killed).toBe(204);
   });
 

@@ -118,6 +118,11 @@ export class E2bEmulator {
     };
   }
 
+  /** Goes through the rest of the change of state that is under way, if one is, without waiting. */
+  async finish(id: string): Promise<void> {
+    await this.sandboxes.get(id).lifecycle.finish();
+  }
+
   /** The next pause of this sandbox answers 500, and the sandbox is lost. */
   breakNextPause(id: string): void {
     this.sandboxes.get(id).lifecycle.breakNextPause();

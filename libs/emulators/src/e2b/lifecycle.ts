@@ -35,6 +35,7 @@ export class Lifecycle {
   #changing: Promise<unknown> | undefined;
   readonly #timers = new Timers();
   #callOff: () => void = () => {};
+  #hurry = new AbortController();
   #pauseBreaks = false;
   #memory = true;
   startedAt = new Date();
@@ -71,6 +72,12 @@ export class Lifecycle {
   /** The next pause fails, and the sandbox is lost. */
   breakNextPause(): void {
     this.#pauseBreaks = true;
+  }
+
+  /** Goes through the rest of the change that is under way, if one is, without waiting. */
+  async finish(): Promise<void> {
+    this.#hurry.abort();
+    await this.#changed();
   }
 
   /** No timer fires from here on. */
@@ -143,7 +150,7 @@ export class Lifecycle {
     if (this.#state === 'killing' || this.#state === 'gone') throw noSuchSandbox(this.machine.id);
     await this.#change('killing', async () => {
       this.#callOff();
-      await pause(this.settings.delayMs.kill, this.closing);
+      await this.#take(this.settings.delayMs.kill);
       await this.#destroy();
     });
   }
@@ -154,7 +161,7 @@ export class Lifecycle {
     return await this.#change('snapshotting', async () => {
       await this.machine.freeze();
       try {
-        await pause(this.settings.delayMs.snapshot, this.closing);
+        await this.#take(this.settings.delayMs.snapshot);
         return await act();
       } finally {
         await this.machine.thaw();
@@ -170,7 +177,7 @@ export class Lifecycle {
   async #pause(memory: boolean): Promise<void> {
     this.#callOff();
     await this.machine.freeze();
-    await pause(this.settings.delayMs.pause, this.closing);
+    await this.#take(this.settings.delayMs.pause);
     if (this.#pauseBreaks) {
       await this.#destroy();
       throw refusal(500, 'Error pausing sandbox');
@@ -183,7 +190,7 @@ export class Lifecycle {
 
   async #resume(timeoutSeconds: number, memory: boolean): Promise<void> {
     try {
-      await pause(this.settings.delayMs.resume, this.closing);
+      await this.#take(this.settings.delayMs.resume);
       if (!memory) await this.machine.endProcesses();
       await this.machine.thaw();
     } catch (error) {
@@ -196,6 +203,12 @@ export class Lifecycle {
     this.begin(timeoutSeconds);
   }
 
+  /** Waits, unless the change is hurried; rejects when the emulator closes. */
+  async #take(ms: number): Promise<void> {
+    const over = AbortSignal.any([this.#hurry.signal, this.closing]);
+    await pause(ms, over).catch(() => this.closing.throwIfAborted());
+  }
+
   async #destroy(): Promise<void> {
     this.#timers.close();
     await this.machine.destroy();
@@ -204,6 +217,7 @@ export class Lifecycle {
 
   async #change<T>(state: SandboxState, act: () => Promise<T>): Promise<T> {
     this.#state = state;
+    this.#hurry = new AbortController();
     const changing = act();
     this.#changing = changing;
     try {

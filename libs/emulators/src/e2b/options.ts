@@ -1,7 +1,7 @@
 import { choices } from '../kit/alternatives.js';
 import { E2B_ALTERNATIVES, type E2bAlternatives } from './alternatives.js';
 
-/** Milliseconds that changes of a sandbox's state take. */
+/** Milliseconds that changes of a sandbox's state take; all but a create wait at `Infinity` for `E2bEmulator.finish`. */
 export interface E2bDelays {
   readonly create: number;
   readonly pause: number;
