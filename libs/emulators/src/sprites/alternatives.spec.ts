@@ -86,7 +86,7 @@ type Name = keyof SpritesAlternatives;
 /** What is seen of each switch, and what is to be seen for each of its values. */
 const PROBES: Record<
   Name,
-  { probe: () => Promise<unknown>; seen: readonly unknown[]; more?: Partial<SpritesEmulatorOptions> }
+  { probe: (value: unknown) => Promise<unknown>; seen: readonly unknown[]; more?: Partial<SpritesEmulatorOptions> }
 > = {
   duplicateName: { probe: async () => (await call('POST', '', { name: 'a' })).status, seen: [409, 400] },
   createStatus: { probe: async () => (await call('POST', '', { name: 'b' })).status, seen: [201, 200] },
@@ -129,7 +129,11 @@ const PROBES: Record<
   },
   stderrStream: { probe: async () => (await talk('/a/exec', sh('echo e >&2'))).stderr, seen: ['e\n', ''] },
   textExit: {
-    probe: async () => (await talk('/a/exec', sh('(sleep 0.1; echo late) &'))).log.slice(1),
+    probe: async () => {
+      // Late: its shell was reaped.
+      const late = 'while kill -0 $$ 2>/dev/null; do sleep 0.01; done; sleep 0.1; echo late';
+      return (await talk('/a/exec', sh(`(${late}) &`))).log.slice(1);
+    },
     seen: [
       ['1', 'exit', '3'],
       ['exit', '1', '3'],
@@ -173,23 +177,28 @@ const PROBES: Record<
       const other = await waiting(':');
       for (const client of [socket, other.socket]) client.terminate();
       await gone(idOf(other));
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      // The time of the first is over before that of a third which began later.
+      const third = await waiting(':');
+      third.socket.terminate();
+      await gone(idOf(third));
       return emulator.sprite('a')!.pids.includes(Number(idOf({ socket, ...left })));
     },
     seen: [true, false],
     more: { runAfterDisconnectMs: 50 },
   },
   slowClient: {
-    probe: async () => {
+    probe: async (value) => {
       const first = await talk('/a/exec', sh('head -c 30000000 /dev/zero'), ({ output }) => output.length > 0);
       first.socket.pause();
-      await new Promise((resolve) => setTimeout(resolve, 500));
+      // Without a client the command is ended, by which one knows that it was dropped.
+      if (value === 'dropped') await gone(idOf(first));
+      else await new Promise((resolve) => setTimeout(resolve, 500));
       first.socket.resume();
       await new Promise((resolve) => first.socket.once('close', resolve));
       return first.output.length === 30_000_000;
     },
     seen: [true, false],
-    more: { stalledMs: 100 },
+    more: { stalledMs: 100, runAfterDisconnectMs: 50 },
   },
   killAfterExit: {
     probe: async () => {
@@ -268,7 +277,7 @@ describe('alternatives', () => {
     const { probe, seen, more } = PROBES[name];
     emulator = await SpritesEmulator.start({ ...more, alternatives: choice });
     await call('POST', '', { name: 'a' });
-    expect(await probe()).toEqual(seen[values.indexOf(value)]);
+    expect(await probe(value)).toEqual(seen[values.indexOf(value)]);
     expect(seen).toHaveLength(values.length);
   });
 });

@@ -1,3 +1,4 @@
+import { setImmediate as immediate } from 'node:timers/promises';
 import type { Exit } from '#libs/contract/core';
 import type { Channel, Incoming } from '../kit/channel.js';
 import type { OutputStream } from '../kit/emulated-process.js';
@@ -71,6 +72,8 @@ async function serve(sprite: Sprite, upgrade: Upgrade, session: Session, stdin =
 async function accept(sprite: Sprite, upgrade: Upgrade): Promise<Channel> {
   const { attachDelayMs, alternatives } = sprite.settings;
   await pause(attachDelayMs, upgrade.closing);
+  // What was printed until now is read first, however long that was.
+  if (attachDelayMs > 0) await immediate();
   return await upgrade.accept({
     'Sprite-Version': VM_HEADERS['sprite-version'],
     ...(alternatives.signalCapability && { 'X-Sprite-Capabilities': 'signal' }),
