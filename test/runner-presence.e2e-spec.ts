@@ -19,6 +19,8 @@ let app: TestApp;
 
 /** Shortened, so that silence is noticed within the patience of a test. */
 const TIMES = { heartbeatIntervalMs: 100, pingIntervalMs: 400, silenceMs: 1_500, probeTimeoutMs: 700 };
+/** What waits for a silence or for the end of a probe, waits longer than a test does. */
+const PATIENT = { ...TIMES, silenceMs: 60_000, probeTimeoutMs: 60_000 };
 
 beforeEach(async () => {
   app = await TestApp.start({ runners: TIMES });
@@ -147,10 +149,12 @@ describe('a real daemon that is killed in mid-stream', () => {
 
 describe('a second daemon under the same id', () => {
   test('gets 4409 while the first answers, and the first is not disturbed', async () => {
+    await app.close();
+    app = await TestApp.start({ runners: PATIENT });
     const first = await dial({ instance: randomUUID() });
     const handle = await startedHandle(first);
     const second = await dial({ instance: randomUUID() });
-    expect(await settles('the second', second.closed, 5_000)).toMatchObject({ code: 4409 });
+    expect(await settles('the second', second.closed)).toMatchObject({ code: 4409 });
     const call = app.sandboxes.exec(handle, 'x', []);
     first.ok(await first.next('exec'), { output: '', code: 5 });
     expect((await call).exitCode).toBe(5);
@@ -207,16 +211,16 @@ describe('a second daemon under the same id', () => {
     await app.host.saw('presence offline');
   });
 
-  test('that is the same daemon, redialling, takes over at once from its own half-open socket', async () => {
+  test('that is the same daemon, redialling, takes over from its own half-open socket without asking it', async () => {
+    await app.close();
+    app = await TestApp.start({ runners: PATIENT });
     const proxy = await TcpProxy.listen(app.port);
     const instance = randomUUID();
     const first = await dial({ url: proxy.url, instance });
     await app.online(RUNNER_ID);
     proxy.blackHole();
-    const redialled = performance.now();
     const second = await dial({ instance });
     await app.host.saw('register', 2);
-    expect(performance.now() - redialled).toBeLessThan(TIMES.probeTimeoutMs);
     await proxy.close();
     await first.closed;
     await until('one connection is left', () => app.gateway.stats().connections === 1);
@@ -424,7 +428,7 @@ test("Nest's own WsAdapter does as well", async () => {
 
 describe('a platform that shuts down', () => {
   test('closes with 1001, and refuses those who dial meanwhile with 503', async () => {
-    const draining = await TestApp.start({ runners: { ...TIMES, drainMs: 1_000 } });
+    const draining = await TestApp.start({ runners: { ...TIMES, drainMs: 60_000 } });
     const { url } = draining;
     const daemon = await ScriptedDaemon.connect({ url, token: RUNNER_TOKEN, name: 'scripted' });
     await draining.online(RUNNER_ID);

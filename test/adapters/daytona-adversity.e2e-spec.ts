@@ -10,6 +10,7 @@ import {
   type DaytonaEmulatorOptions,
   type StreamRewrite,
 } from '#libs/emulators';
+import { processTable } from '#libs/process';
 import { DaytonaAdapter, DaytonaOptions } from '../../src/adapters/daytona/index.js';
 import { collect } from '../support/collect.js';
 import { refusal } from '../support/errors.js';
@@ -65,13 +66,9 @@ describe('the Daytona adapter', () => {
   const LASTING: readonly [string, string[]] = ['sh', ['-c', 'echo $$ >pid; exec sleep 60']];
   const pidIn = (home: string): Promise<number> =>
     until('the command runs', async () => Number(await readFile(join(home, 'pid'), 'utf8').catch(() => '')));
-  const isAlive = (pid: number): boolean => {
-    try {
-      return process.kill(pid, 0);
-    } catch {
-      return false;
-    }
-  };
+  /** One that has ended and was not reaped yet is dead. */
+  const isAlive = async (pid: number): Promise<boolean> =>
+    (await processTable()).some((entry) => entry.pid === pid && !entry.zombie);
   const left = (home: string, directory: string): Promise<string[]> =>
     readdir(join(home, '.nestjs-sandbox', directory)).catch(() => []);
 
@@ -83,7 +80,7 @@ describe('the Daytona adapter', () => {
       const pid = await pidIn(home);
       controller.abort();
       expect(await refusal(running)).toEqual({ code: 'aborted', detail: undefined, effect: 'done' });
-      expect(isAlive(pid)).toBe(false);
+      expect(await isAlive(pid)).toBe(false);
     });
 
     test('starts nothing once the time of an exec is up', async () => {
@@ -101,13 +98,13 @@ describe('the Daytona adapter', () => {
 
     test('stops what a spawn has started, which nobody can know of', async () => {
       const { emulator, adapter, box, home } = await open();
-      emulator.faults.add({ ...errand('start'), delayMs: 400 });
+      emulator.faults.add({ ...errand('start'), delayMs: Infinity });
       const controller = new AbortController();
       const running = adapter.spawn(box, ...LASTING, { signal: controller.signal });
       const pid = await pidIn(home);
       controller.abort();
       expect(await refusal(running)).toEqual({ code: 'aborted', detail: undefined, effect: 'unknown' });
-      await until('it is gone', () => !isAlive(pid));
+      await until('it is gone', async () => !(await isAlive(pid)));
     });
 
     test('stops what it was told nothing of', async () => {
@@ -116,7 +113,7 @@ describe('the Daytona adapter', () => {
       const running = adapter.spawn(box, ...LASTING, { detachable: true });
       expect(await refusal(running)).toMatchObject({ code: 'unavailable', effect: 'unknown' });
       const pid = await pidIn(home);
-      await until('it is gone', () => !isAlive(pid));
+      await until('it is gone', async () => !(await isAlive(pid)));
       await until('it is listed no more', async () => (await adapter.listSessions(box)).length === 0);
     });
 
@@ -157,7 +154,7 @@ describe('the Daytona adapter', () => {
         new DaytonaOptions({ apiKey: emulator.token, apiUrl: emulator.url, retryBaseMs: 10 }),
       );
       await other.terminateSession(box, command.sessionId as string, { timeoutMs: 1000 });
-      expect(isAlive(pid)).toBe(false);
+      expect(await isAlive(pid)).toBe(false);
       expect(emulator.calls.matching(change('start')).length).toBe(1);
     });
 
