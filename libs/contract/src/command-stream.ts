@@ -1,6 +1,10 @@
 import { Fifo } from './fifo.js';
+import { JoinedFrames } from './joined-frames.js';
 import type { Exit, OutputFrame, SandboxFrame } from './frames.js';
 import { SandboxError } from './sandbox-error.js';
+
+/** Frames that may wait each by itself. Of what comes then, small ones are joined: any number holds little but its bytes. */
+const MAX_APART = 1024;
 
 /** What a reader gets: frames, and as the last item an exit or an error. */
 export type StreamItem = SandboxFrame | { readonly type: 'error'; readonly error: SandboxError };
@@ -31,7 +35,9 @@ export interface FrameReader {
  * The first end counts: an exit frame, `error` or `detach`. What is delivered after it is ignored.
  */
 export class CommandStream {
-  readonly #items = new Fifo<StreamItem>();
+  readonly #items = new Fifo<StreamItem | JoinedFrames>();
+  /** The newest of each stream. */
+  readonly #joined: Partial<Record<OutputFrame['type'], JoinedFrames>> = {};
   #exit: Promise<Exit> | undefined;
   #settle: { resolve(exit: Exit): void; reject(error: SandboxError): void } | undefined;
   #source: StreamSource | undefined;
@@ -91,7 +97,7 @@ export class CommandStream {
     if (frame.data.byteLength === 0) return;
     this.#queuedBytes += frame.data.byteLength;
     this.#outputBytes += frame.data.byteLength;
-    this.#items.push(frame);
+    this.#queue(frame);
     this.#onReadable?.();
   }
 
@@ -133,6 +139,7 @@ export class CommandStream {
     this.#claimed = true;
     const read = () => {
       const item = this.#items.shift();
+      if (item instanceof JoinedFrames) return item.take();
       return item?.type === 'error' ? { ...item, error: this.#named(item.error) } : item;
     };
     return {
@@ -155,6 +162,14 @@ export class CommandStream {
         this.#report(data.byteLength);
       },
     };
+  }
+
+  #queue(frame: OutputFrame): void {
+    if (this.#items.length < MAX_APART || !JoinedFrames.isSmall(frame)) return this.#items.push(frame);
+    if (this.#joined[frame.type]?.add(frame)) return undefined;
+    const joined = new JoinedFrames(frame);
+    this.#joined[frame.type] = joined;
+    return this.#items.push(joined);
   }
 
   /** What the producer's frame says beside the exit is nobody's. */

@@ -3,6 +3,10 @@ export class Fifo<T> {
   #items: (T | undefined)[] = [];
   #head = 0;
 
+  get length(): number {
+    return this.#items.length - this.#head;
+  }
+
   push(item: T): void {
     this.#items.push(item);
   }
