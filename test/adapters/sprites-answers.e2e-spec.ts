@@ -279,6 +279,18 @@ describe('a file', () => {
     expect((await adapter.listFiles(box, 'd')).map(({ name }) => name)).toEqual(['x']);
   });
 
+  test('is not a page in its place, and may be a page itself', async () => {
+    const { emulator, adapter, box } = await openSprites();
+    await adapter.writeFile(box, 'x', '<p>mine</p>');
+    const path = /fs\/read$/;
+    emulator.faults.add({ path, answer: page(200), times: 9 });
+    expect(await refusal(adapter.readFile(box, 'x'))).toEqual({ ...malformed, effect: 'none' });
+    emulator.faults.clear();
+    emulator.faults.add({ path, answer: { ...page(200), headers: { 'sprite-version': '0.0.1-rc46' } } });
+    expect(Buffer.from(await adapter.readFile(box, 'x')).toString()).toBe(page(200).html);
+    expect(Buffer.from(await adapter.readFile(box, 'x')).toString()).toBe('<p>mine</p>');
+  });
+
   test('that is given up is not waited for while it is cleared away', async () => {
     const { emulator, adapter, box } = await openSprites({}, { timeoutMs: 60_000 });
     emulator.faults.add({ path: /fs\/rename$/, delayMs: Infinity });

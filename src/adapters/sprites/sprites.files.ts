@@ -99,6 +99,7 @@ export class SpritesFiles {
       isContent: true,
     });
     if (answer.status !== 200) throw answerError(answer, 'read');
+    if (!isOfSprite(answer)) throw malformedReply('the file');
     return answer.body;
   }
 
@@ -168,6 +169,11 @@ function at(path: string): [string, string][] {
     ['path', path],
     ['workingDir', '/'],
   ];
+}
+
+/** What a sprite answers names its version. A page that does not is what a gateway says instead. */
+function isOfSprite({ headers }: HttpAnswer): boolean {
+  return headers.has('sprite-version') || !/^text\/html\b/i.test(headers.get('content-type') ?? '');
 }
 
 function absolute(path: string): string {
