@@ -7,6 +7,7 @@ import type { Timers } from '../kit/timers.js';
 import { execDirectory, execEnvironment } from './exec-environment.js';
 import type { ExecRequest } from './exec-request.js';
 import type { SpritesSettings } from './options.js';
+import { refusal } from './refusals.js';
 import { Session, type SessionClient } from './session.js';
 
 /** Ended sessions whose ids are still known. */
@@ -26,6 +27,9 @@ export class Sessions {
   readonly #live = new Map<string, Session>();
   readonly #ended = new Set<string>();
   readonly #clients = new Set<SessionClient>();
+  /** How often all of them were gone. */
+  #losses = 0;
+  #isOver = false;
 
   constructor(
     private readonly host: SessionsHost,
@@ -45,7 +49,7 @@ export class Sessions {
     return this.#ended.has(id);
   }
 
-  /** The process runs when this resolves. */
+  /** The process runs when this resolves. @throws {Refusal} 503: the sprite went down meanwhile */
   async start(request: ExecRequest): Promise<Session | { readonly failed: Exit }> {
     const { disk, settings, timers, power } = this.host;
     const directory = await execDirectory(request, disk, settings.alternatives);
@@ -68,9 +72,15 @@ export class Sessions {
         }),
       exited: () => this.#forget(session),
     });
+    const losses = this.#losses;
+    if (this.#isOver) throw refusal(503, 'sprite is going down');
     try {
       const started = await this.processes.start(disk.directory, spec, session);
       if ('failed' in started) return started;
+      if (losses !== this.#losses) {
+        await started.stop({ signal: 'SIGKILL', graceMs: 0 });
+        throw refusal(503, 'sprite is going down');
+      }
       session.started(started);
       if (started.exit === undefined) this.#live.set(session.id, session);
       return session;
@@ -93,9 +103,16 @@ export class Sessions {
 
   /** All of them are gone, without an exit. */
   forget(): void {
+    this.#losses += 1;
     this.drop();
     for (const id of this.#live.keys()) this.#ended.add(id);
     this.#live.clear();
+  }
+
+  /** As {@link forget}, and none is started any more. */
+  end(): void {
+    this.#isOver = true;
+    this.forget();
   }
 
   #forget(session: Session): void {

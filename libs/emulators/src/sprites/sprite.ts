@@ -67,7 +67,7 @@ export class Sprite {
   /** Ends its processes and removes its files. */
   async destroy(): Promise<void> {
     this.power.end();
-    this.sessions.drop();
+    this.sessions.end();
     await this.publicUrl?.close();
     await this.endProcesses();
     this.timers.close();

@@ -337,3 +337,18 @@ describe('the end', () => {
     expect([await closed, stateOf(id)]).toEqual([1006, undefined]);
   });
 });
+
+test('a sprite that is deleted while it wakes starts nothing any more', async () => {
+  await start({ wakeMs: { warm: 0, cold: 500 } });
+  const directory = emulator.sprite('a')!.directory;
+  const socket = connect('/a/exec?cmd=sleep&cmd=100&detachable=true');
+  const answered = new Promise<string>((resolve) => {
+    socket.once('open', () => resolve('it runs'));
+    socket.once('error', ({ message }) => resolve(message));
+  });
+  await emulator.calls.arrived({ path: '/v1/sprites/a/exec' });
+  expect((await call('DELETE', '/a')).status).toBe(204);
+  expect(await answered).toBe('Unexpected server response: 503');
+  expect((await processTable()).filter(({ directoryMarker }) => directoryMarker === directory)).toEqual([]);
+  expect(existsSync(directory)).toBe(false);
+});
