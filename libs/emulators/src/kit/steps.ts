@@ -30,12 +30,10 @@ export class Steps {
     return done;
   }
 
-  #run(steps: readonly StreamStep[]): void | Promise<void> {
-    for (const [at, step] of steps.entries()) {
-      if (this.#ended) return undefined;
-      const done = this.#one(step);
-      const rest = steps.slice(at + 1);
-      if (done) return rest.length > 0 ? done.then(async () => await this.#run(rest)) : done;
+  #run(steps: readonly StreamStep[], from = 0): void | Promise<void> {
+    for (let at = from; at < steps.length && !this.#ended; at += 1) {
+      const done = this.#one(steps[at]!);
+      if (done) return at + 1 < steps.length ? done.then(async () => await this.#run(steps, at + 1)) : done;
     }
     return undefined;
   }
