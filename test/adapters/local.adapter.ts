@@ -155,9 +155,7 @@ export class LocalAdapter extends SandboxAdapter {
       statSync(home);
       mkdirSync(dirname(target), { recursive: true });
       const old = await stat(target).catch(() => undefined);
-      // A Readable, because an abort ends it also while the next piece is waited for.
-      const pieces = Readable.from(content instanceof Uint8Array ? [content] : content, { highWaterMark: 1 });
-      await pipeline(pieces, createWriteStream(part, { flags: 'wx' }), { signal });
+      await pipeline(streamOf(content), createWriteStream(part, { flags: 'wx' }), { signal });
       await chmod(part, mode ?? (old === undefined ? 0o644 : old.mode & 0o777));
       await rename(part, target);
     } catch (error) {
@@ -304,6 +302,27 @@ const NOBODY: CommandChannel = { taken() {}, async write() {}, async closeStdin(
 /** Without what this process has in its own: there may be secrets in it. */
 function environment(home: string, env: ProcessRequest['env']): NodeJS.ProcessEnv {
   return { PATH: process.env['PATH'] ?? '/usr/bin:/bin', HOME: home, ...Object.fromEntries(env) };
+}
+
+/** A stream that an abort ends also while the next piece is waited for: `Readable.from` lets it wait on Node 22 and 24. */
+function streamOf(content: WriteFileRequest['content']): Readable {
+  if (content instanceof Uint8Array) return Readable.from([content]);
+  const source = content[Symbol.asyncIterator]();
+  return new Readable({
+    objectMode: true,
+    highWaterMark: 1,
+    read() {
+      source.next().then(
+        ({ done, value }) => this.push(done ? null : value),
+        (error: Error) => this.destroy(error),
+      );
+    },
+    destroy(error, destroyed) {
+      // Not waited for: the source lets go once the piece that it was asked for has come.
+      source.return?.().catch(() => {});
+      destroyed(error);
+    },
+  });
 }
 
 async function isDirectory(path: string): Promise<boolean> {
