@@ -121,6 +121,18 @@ describe('a command on E2B whose start got no answer', () => {
     await gone(marker, home, pids);
   }, 40_000);
 
+  test('is stopped although it has begun, and the stop of its exec was lost', async () => {
+    const { emulator, adapter, box, home, pids } = await open();
+    const controller = new AbortController();
+    const marker = sleepMarker();
+    const running = refusal(adapter.exec(box, ...lasting(marker), { signal: controller.signal }));
+    await appeared(`sleep ${marker}`, 3);
+    emulator.faults.add({ ...START, reset: true });
+    controller.abort();
+    expect(await running).toMatchObject({ code: 'aborted', effect: 'unknown' });
+    await gone(marker, home, pids);
+  }, 40_000);
+
   test.each([
     ['pipe', {}],
     ['terminal', { tty: TTY }],

@@ -9,12 +9,14 @@ import { stopSession } from './e2b.stop.js';
 /** When what is left is stopped again: the way that lost the start may lose the stop as well. */
 const AGAIN_MS = [500, 1_500] as const;
 
+type Named = Pick<ProcessSpec, 'kind' | 'nonce'>;
+
 /**
- * Ends a command that perhaps runs and that nobody knows of, since its start was given up or its answer was lost; or the
- * shell that still waits for its program. Its sandbox is kept alive meanwhile, and not woken. Whether it succeeds,
+ * Ends a command that perhaps runs and that nobody knows of, since its start was given up, or the answer to that or to
+ * its stop was lost; or the shell that still waits for its program. Its sandbox is kept alive meanwhile, and not woken. Whether it succeeds,
  * nobody can do more.
  */
-export async function abandon(machine: E2bMachine, pid: string, spec: ProcessSpec): Promise<void> {
+export async function abandon(machine: E2bMachine, pid: string, spec: Named): Promise<void> {
   const release = machine.hold();
   let isEnded = await end(machine, pid, spec);
   for (const waitMs of AGAIN_MS) {
@@ -26,7 +28,7 @@ export async function abandon(machine: E2bMachine, pid: string, spec: ProcessSpe
 }
 
 /** @returns whether nothing of it is there */
-async function end(machine: E2bMachine, pid: string, { kind, nonce }: ProcessSpec): Promise<boolean> {
+async function end(machine: E2bMachine, pid: string, { kind, nonce }: Named): Promise<boolean> {
   const { graceMs } = EXEC_STOP;
   try {
     const timeoutMs = graceMs + machine.control.options.timeoutMs;

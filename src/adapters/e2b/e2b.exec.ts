@@ -9,6 +9,7 @@ import { checkArguments } from '../common/command-words.js';
 import { withinDeadline, type Deadline } from '../common/deadline.js';
 import type { StdinOwners } from '../common/stdin-owners.js';
 import { EXEC_STOP } from '../common/exec-stop.js';
+import { abandon } from './e2b.abandon.js';
 import type { E2bMachine } from './e2b.machine.js';
 import type { E2bMachines } from './e2b.machines.js';
 import { commandOf } from './e2b.spawn.js';
@@ -56,9 +57,13 @@ export async function execInSandbox(
   });
 }
 
+/** Nobody else can: where it is not confirmed, it is tried again behind the back of whoever asked. */
 async function stop(machine: E2bMachine, { process, nonce }: StartedCommand): Promise<boolean> {
+  const { pid } = process;
   const outcome = await withinDeadline(EXEC_STOP.timeoutMs, undefined, (deadline) =>
-    stopSession(machine, { pid: process.pid, nonce }, EXEC_STOP.graceMs, deadline),
-  );
-  return outcome === 'gone' || outcome === 'absent';
+    stopSession(machine, { pid, nonce }, EXEC_STOP.graceMs, deadline),
+  ).catch(() => 'left');
+  const isGone = outcome === 'gone' || outcome === 'absent';
+  if (!isGone) void abandon(machine, pid, { kind: 'c', nonce });
+  return isGone;
 }
