@@ -122,7 +122,8 @@ export class HttpClient {
     try {
       const response = await this.#fetch(request, deadline.signal);
       if (isContent && response.ok) await checkEnd(response);
-      return await readAnswer(response, maxBytes, isContent ? tooLarge : tooLong);
+      // Node never ends a body that had come whole when its request was aborted.
+      return await deadline.race(readAnswer(response, maxBytes, isContent ? tooLarge : tooLong), 'unknown');
     } catch (error) {
       if (error instanceof SandboxError) throw error;
       throw deadline.signal.aborted ? deadline.error('unknown') : transportError(error);
