@@ -318,11 +318,15 @@ function streamOf(content: WriteFileRequest['content']): Readable {
       );
     },
     destroy(error, destroyed) {
-      // Not waited for: the source lets go once the piece that it was asked for has come.
-      source.return?.().catch(() => {});
+      letGo(source);
       destroyed(error);
     },
   });
+}
+
+/** Not waited for: that happens once the piece that it was asked for has come. */
+function letGo(source: AsyncIterator<Uint8Array>): void {
+  source.return?.().catch(() => {});
 }
 
 async function isDirectory(path: string): Promise<boolean> {
