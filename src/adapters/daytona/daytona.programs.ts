@@ -28,7 +28,8 @@ export const PIECES = 4;
 /**
  * Feeds the command's stdin, which is the FIFO `i`, with what is told on `c`, one line each: `p <token> <format>` bytes
  * for printf, `f <token>` the file of that name, which is removed, and `e` the end. `took` names what the command took
- * last; bytes that nobody can take leave `broken`.
+ * last; bytes that nobody can take leave `broken`. Ends with the shim, and has its say before: what a command took that
+ * ended by it was taken. `fed` is there from then on.
  */
 const FEED = `
 sb_feed() {
@@ -45,11 +46,18 @@ sb_feed() {
     echo "$sb_t" >"$sb_in_d/took"
     [ ! -e "$sb_in_d/broken" ] || break
   done
+  : >"$sb_in_d/fed"
+}
+sb_unfeed() {
+  [ ! -p "$sb_in_d/c" ] || echo e 1<>"$sb_in_d/c"
+  sb_i=0
+  until [ -e "$sb_in_d/fed" ] || [ "$sb_i" -ge 100 ]; do sb_sleep 0.02; sb_i=$((sb_i + 1)); done
+  kill -KILL "$sb_feeder"
 }
 exec 4<>"$sb_in_d/c"
 ( sb_feed ) </dev/null >/dev/null 2>&1 & sb_feeder=$!
 exec 4>&-
-trap 'kill -KILL "$sb_feeder" 2>/dev/null' EXIT
+trap sb_unfeed EXIT
 `;
 
 /**

@@ -11,10 +11,13 @@ export interface StdinTarget {
   readonly owner: string;
 }
 
-/** Ends where nothing can be written. */
-const OPEN = `
+const FIND = `
 sb_find || { sb_say n; exit 0; }
 sb_p=; read -r sb_p <"$sb_d/pid"
+`;
+
+/** Ends where nothing can be written. */
+const OPEN = `${FIND}
 [ ! -e "$sb_d/exit" ] || { sb_say x; exit 0; }
 [ -p "$sb_d/i" ] || { sb_say c; exit 0; }
 `;
@@ -25,7 +28,10 @@ sb_y=; read -r sb_y <"$sb_d/owner"
 [ ! -e "$sb_d/eof" ] || { sb_say e; exit 0; }
 `;
 
-/** Waits until the bytes are taken. A command that closes its stdin, or whose shim is gone, may be about to end. */
+/**
+ * Waits until the bytes are taken. A command that closes its stdin, or whose shim is gone, may be about to end. Whether
+ * one took them that has ended is not known before what fed it has ended too.
+ */
 const AWAIT = `
 sb_took() { sb_y=; read -r sb_y <"$sb_d/took"; [ "$sb_y" = "$sb_token" ]; }
 sb_end() {
@@ -36,7 +42,15 @@ sb_end() {
 }
 sb_i=0 sb_until=
 until sb_took; do
-  [ ! -e "$sb_d/exit" ] || { sb_took && break; sb_say q; exit 0; }
+  if [ -e "$sb_d/exit" ]; then
+    sb_i=0
+    until sb_took || [ -e "$sb_d/fed" ] || ! sb_alive "$sb_p" || [ "$sb_i" -ge 100 ]; do
+      sb_sleep 0.02; sb_i=$((sb_i + 1))
+    done
+    sb_took && break
+    sb_say q
+    exit 0
+  fi
   sb_i=$((sb_i + 1))
   [ "$sb_i" -gt 100 ] || continue
   if [ $((sb_i % 10)) -eq 0 ]; then
@@ -74,7 +88,7 @@ ${AWAIT}`;
 /** A program that waits on until what was handed over is taken. */
 export function awaitProgram({ nonce }: StdinTarget, token: string, holdSeconds: number): string {
   const variables = assignments({ sb_id: nonce, sb_token: token, sb_hold: holdSeconds });
-  return `${variables}${COMMON}${OPEN}${AWAIT}`;
+  return `${variables}${COMMON}${FIND}${AWAIT}`;
 }
 
 /** A program that ends the stdin, behind everything that was written. */

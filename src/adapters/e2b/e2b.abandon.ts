@@ -13,8 +13,8 @@ type Named = Pick<ProcessSpec, 'kind' | 'nonce'>;
 
 /**
  * Ends a command that perhaps runs and that nobody knows of, since its start was given up, or the answer to that or to
- * its stop was lost; or the shell that still waits for its program. Its sandbox is kept alive meanwhile, and not woken. Whether it succeeds,
- * nobody can do more.
+ * its stop was lost; or the shell that still waits for its program. Its sandbox is kept alive meanwhile, and not woken.
+ * Whether it succeeds, nobody can do more.
  */
 export async function abandon(machine: E2bMachine, pid: string, spec: Named): Promise<void> {
   const release = machine.hold();
