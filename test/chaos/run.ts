@@ -106,13 +106,13 @@ async function perform(
   await platform.start();
   inflictor.retarget();
   for (const daemon of daemons) daemon.start();
-  await allOnline(stage);
+  await allOnline(stage, interrupted);
   started();
   const baseline = await (daemons[0] as Daemon).counts();
 
   const faultyMs = options.seconds * FAULTY_PART * 1_000;
   await inflictor.inflict(plan, faultyMs);
-  await allOnline(stage);
+  await allOnline(stage, interrupted);
   const finished = await platform.ask({ type: 'finish' }, 'finished', HUNG_MS + BACK_MS).catch(() => undefined);
   if (!finished) {
     const open = platform.open.map(({ index }) => index).join(', ');
@@ -132,9 +132,14 @@ async function perform(
   };
 }
 
-async function allOnline({ daemons, faults, ledger }: Scene): Promise<void> {
+/** @throws {Error} when it is interrupted: then they never come online */
+async function allOnline({ daemons, faults, ledger }: Scene, interrupted: AbortSignal): Promise<void> {
   const missing = (): number[] => daemons.flatMap((_, index) => (faults.isOnline(index) ? [] : [index]));
-  for (const before = Date.now() + 2 * BACK_MS; missing().length > 0; await sleep(20)) {
+  for (
+    const before = Date.now() + 2 * BACK_MS;
+    missing().length > 0;
+    await sleep(20, undefined, { signal: interrupted })
+  ) {
     if (Date.now() < before) continue;
     ledger.tally.add('failures', `these daemons do not come online: ${missing().join(', ')}`);
     return;
