@@ -37,7 +37,7 @@ sb_deaf() { trap '' TERM INT HUP QUIT; }
 sb_state() {
   sb_y=
   if [ -r "/proc/$1/stat" ]; then read -r sb_y <"/proc/$1/stat"; sb_y=\${sb_y##*) }
-  else sb_y=$(ps -o stat= -p "$1"); fi
+  elif [ ! -r /proc/self/stat ]; then sb_y=$(ps -o stat= -p "$1"); fi
   case $sb_y in
   '' | Z*) ;;
   S* | I*) sb_open=1 ;;

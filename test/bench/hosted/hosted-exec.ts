@@ -2,8 +2,8 @@ import { scaled, type Benchmark } from '../benchmark.js';
 import type { HostedProvider } from './provider.js';
 import { figureOf, sideBySide } from './side-by-side.js';
 
-const ROUNDS = 5;
-const EXECS = 12;
+const ROUNDS = 9;
+const EXECS = 20;
 
 /** `exec` of a command that prints nothing. */
 export function hostedExec(provider: HostedProvider): Benchmark {
