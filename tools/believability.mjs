@@ -1,12 +1,10 @@
 // `node tools/believability.mjs <provider> …`: runs each provider's official SDK, unmodified and pinned, against our
 // emulator. Without a provider all of them. One line per check; exits with 1 when one fails. Leaves nothing.
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { withProgram } from './program.mjs';
 import { codeOf, run } from './run.mjs';
-import { afterSetUp } from './setup.mjs';
-
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /** Installs the packages of a provider in `directory`, with the one install script that brings a Node. */
 async function install(directory, { packages, node }) {
@@ -42,27 +40,16 @@ async function believe(tree, name, provider) {
   return ended.interrupted ? codeOf(ended.interrupted) : ended.code;
 }
 
-async function believability() {
-  // Only now: it needs an installed package.
-  const { programTree } = await import('./bench-tree.mjs');
-  const tree = await programTree(root, 'believability');
-  try {
-    const { PROVIDERS } = await import(pathToFileURL(join(tree, 'test/believability/providers.js')).href);
-    const asked = process.argv.slice(2);
-    const names = asked.length > 0 ? asked : Object.keys(PROVIDERS);
-    const unknown = names.filter((name) => !(name in PROVIDERS));
-    if (unknown.length > 0) {
-      process.stderr.write(`no such provider: ${unknown.join(', ')}; there are ${Object.keys(PROVIDERS).join(', ')}\n`);
-      return 2;
-    }
-    let worst = 0;
-    for (const name of names) worst = Math.max(worst, await believe(tree, name, PROVIDERS[name]));
-    return worst;
-  } finally {
-    rmSync(tree, { recursive: true, force: true });
+await withProgram('believability', async (tree) => {
+  const { PROVIDERS } = await import(pathToFileURL(join(tree, 'test/believability/providers.js')).href);
+  const asked = process.argv.slice(2);
+  const names = asked.length > 0 ? asked : Object.keys(PROVIDERS);
+  const unknown = names.filter((name) => !(name in PROVIDERS));
+  if (unknown.length > 0) {
+    process.stderr.write(`no such provider: ${unknown.join(', ')}; there are ${Object.keys(PROVIDERS).join(', ')}\n`);
+    return 2;
   }
-}
-
-// A build that was made elsewhere needs no set-up.
-if (process.env.SANDBOX_DIST) process.exitCode = await believability();
-else await afterSetUp(believability, root);
+  let worst = 0;
+  for (const name of names) worst = Math.max(worst, await believe(tree, name, PROVIDERS[name]));
+  return worst;
+});

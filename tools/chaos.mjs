@@ -1,23 +1,4 @@
 // `npm run chaos`: the set-up, then the chaos run with the arguments that were given.
-import { rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-import { afterSetUp } from './setup.mjs';
+import { runMain } from './program.mjs';
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
-
-async function chaos() {
-  // Only now: it needs an installed package.
-  const { programTree } = await import('./bench-tree.mjs');
-  const tree = await programTree(root, 'chaos');
-  try {
-    const { main } = await import(pathToFileURL(join(tree, 'test/chaos/main.js')).href);
-    return await main(process.argv.slice(2));
-  } finally {
-    rmSync(tree, { recursive: true, force: true });
-  }
-}
-
-// A build that was made elsewhere needs no set-up.
-if (process.env.SANDBOX_DIST) process.exitCode = await chaos();
-else await afterSetUp(chaos, root);
+await runMain('chaos');

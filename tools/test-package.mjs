@@ -4,13 +4,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { jest } from './jest.mjs';
 import { withLock } from './lock.mjs';
 import { run } from './run.mjs';
 import { afterSetUp } from './setup.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const jest = join(root, 'node_modules', 'jest', 'bin', 'jest.js');
-const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
 
 await afterSetUp(async () => {
   const work = mkdtempSync(join(tmpdir(), 'nestjs-sandbox-package-'));
@@ -18,12 +17,7 @@ await afterSetUp(async () => {
     const code = await withLock(join(root, '.setup.lock'), () => pack(work));
     if (code !== 0) return code;
     const config = join(root, 'jest.package.config.js');
-    const ended = await run(process.execPath, [...flags, jest, '--config', config, ...process.argv.slice(2)], {
-      stdio: 'inherit',
-      cwd: root,
-      env: { ...process.env, PACKAGE_TEST_DIRECTORY: work },
-    });
-    return ended.code;
+    return await jest(['--config', config, ...process.argv.slice(2)], { PACKAGE_TEST_DIRECTORY: work });
   } finally {
     rmSync(work, { recursive: true, force: true, maxRetries: 5 });
   }

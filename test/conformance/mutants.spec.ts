@@ -22,7 +22,7 @@ describe('a mutant is caught by every case that it names', () => {
   let tree: string | undefined;
 
   beforeAll(async () => {
-    const tools = pathToFileURL(join(REPOSITORY, 'tools/bench-tree.mjs')).href;
+    const tools = pathToFileURL(join(REPOSITORY, 'tools/program-tree.mjs')).href;
     const { programTree } = (await import(tools)) as { programTree: (root: string, name: string) => Promise<string> };
     tree = await programTree(REPOSITORY, 'conformance');
     const todo = ALL_MUTANTS.values();

@@ -18,12 +18,10 @@ const SWC = {
   sourceMaps: 'inline',
 };
 
-/** The benchmarks. Makes the directory and gives its path; whoever asks removes it. */
-export function benchTree(root) {
-  return programTree(root, 'bench');
-}
-
-/** `test/<name>` with `test/support`. `SANDBOX_DIST` takes the place of `dist` where it is set. */
+/**
+ * Makes the directory for `test/<name>`, with `test/support`, and gives its path; whoever asks removes it. `SANDBOX_DIST`
+ * takes the place of `dist` where it is set.
+ */
 export async function programTree(root, name) {
   const tree = mkdtempSync(join(tmpdir(), `nestjs-sandbox-${name}-`));
   const dist = resolve(process.env.SANDBOX_DIST || join(root, 'dist'));
