@@ -105,9 +105,11 @@ sb_emit() {
     elif [ "$sb_w" -lt 0 ]; then [ ! -e "$sb_d/quiet" ] || return
     elif [ $((sb_i % 10)) -eq 0 ] && ! sb_alive "$sb_p"; then sb_gone=$((sb_gone + 1))
     fi
-    sb_sizes
     if [ -n "$sb_x" ]; then set -- $sb_x; sb_so=$2 sb_se=$3
-    elif [ -e "$sb_d/end" ] && sb_coming; then sb_so=$sb_o sb_se=$sb_e; fi
+    else
+      sb_sizes
+      if [ -e "$sb_d/end" ] && sb_coming; then sb_so=$sb_o sb_se=$sb_e; fi
+    fi
     sb_moved=
     if [ "$sb_w" -ge 0 ] && sb_tell; then sb_i=0; fi
     if sb_piece o out "$sb_o" "$sb_so"; then sb_o=$((sb_o + sb_n)) sb_moved=1; fi

@@ -50,11 +50,9 @@ sb_drain() {
     sb_open= sb_busy=
     sb_state "$sb_po"
     [ -z "$sb_pe" ] || sb_state "$sb_pe"
+    [ -n "$sb_open$sb_busy" ] || break
     sb_sizes
-    if [ -z "$sb_busy" ]; then
-      [ -n "$sb_open" ] || break
-      [ "$sb_was" != "$sb_so $sb_se" ] || return
-    fi
+    [ -n "$sb_busy" ] || [ "$sb_was" != "$sb_so $sb_se" ] || return
     sb_was="$sb_so $sb_se" sb_i=$((sb_i + 1))
     sb_sleep 0.01
   done
