@@ -1,8 +1,9 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { access, mkdir, readFile, readdir, symlink, writeFile } from 'node:fs/promises';
+import { access, mkdir, open, readFile, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { allGone } from '../support/processes.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 import { newNonce, processTag } from '../../src/adapters/common/session-id.js';
@@ -247,13 +248,55 @@ describe.each(SHELLS.filter(isInstalled))('the programs of the Daytona adapter u
     const late = join(home, 'late');
     await mkdir(late);
     // What feeds it removes what was taken, then says so.
-    const rm = 'case $2 in */in.*) until [ -e "${2%/in.*}/exit" ]; do sleep 0.01; done ;; esac';
-    await writeFile(join(late, 'rm'), `#!/bin/sh\n${rm}\nexec '${pathOf('rm')}' "$@"\n`, { mode: 0o755 });
+    const once = 'case $2 in */in.*) until [ -e "${2%/in.*}/exit" ]; do sleep 0.01; done ;; esac';
+    await writeFile(join(late, 'rm'), `#!/bin/sh\n${once}\nexec '${pathOf('rm')}' "$@"\n`, { mode: 0o755 });
     const path = `${late}:${bin}:${process.env['PATH']}`;
     const started = await start({ ...sh('read -r line; exit 3'), stdin: true }, { path });
     await writeFile(join(home, 'staged'), 'line\n');
     expect(await word(writeProgram(started, newNonce(), { uploaded: 'staged' }, 5))).toBe('k');
     expect((await untilExit(started)).words.at(-1)).toBe('x 3 0 0 -');
+  });
+
+  describe('once its command has ended', () => {
+    /** A `sh` under which the shim tells whom it kills at once, and each of its waits in seconds. */
+    const telling = async (): Promise<{ path: string; told: (what: 'killed' | 'slept') => Promise<string[]> }> => {
+      const dir = join(home, 'telling');
+      await mkdir(dir);
+      const kill = `kill() { [ "$1" != -KILL ] || echo "$2" >>'${dir}/killed'; command kill "$@"; }`;
+      const sleep = `sleep() { echo "$1" >>'${dir}/slept'; command sleep "$1"; }`;
+      // What starts the shim takes these two in place of its own; any other shell has nothing of them.
+      const isShim = `case $2 in 'eval "$(cat)"') exec '${bin}/sh' -c ". '${dir}/functions'; $2" "$3" ;; esac`;
+      await writeFile(join(dir, 'functions'), `${kill}\n${sleep}\n`);
+      const script = `#!${bin}/sh\n${isShim}\nexec '${bin}/sh' "$@"\n`;
+      await writeFile(join(dir, 'sh'), script, { mode: 0o755 });
+      return {
+        path: `${dir}:${bin}:${process.env['PATH']}`,
+        told: async (what) => (await readFile(join(dir, what), 'utf8').catch(() => '')).split('\n').filter(Boolean),
+      };
+    };
+
+    test('kill nothing for what fed its stdin, which has ended by itself', async () => {
+      const { path, told } = await telling();
+      const started = await start({ cmd: 'cat', stdin: true }, { path });
+      expect(await word(closeProgram(started))).toBe('k');
+      expect((await untilExit(started)).words.at(-1)).toBe('x 0 0 0 -');
+      await allGone(started.nonce);
+      expect(await told('killed')).toEqual([]);
+    });
+
+    test('do not wait for what feeds its stdin where its journal is gone, and end it', async () => {
+      const { path, told } = await telling();
+      const started = await start({ ...sh('echo up; read -r line'), stdin: true }, { path });
+      await until('it is up', async () => read(await poll(started)).stdout.length === 3);
+      const journal = join(home, '.nestjs-sandbox', 'sessions', started.nonce);
+      const stdin = await open(join(journal, 'i'), 'r+');
+      await rm(journal, { recursive: true });
+      await stdin.write('\n');
+      await stdin.close();
+      await allGone(started.nonce);
+      expect((await told('slept')).filter((seconds) => seconds === '0.02')).toEqual([]);
+      expect(await told('killed')).toHaveLength(1);
+    });
   });
 
   test('tell a stdin that was closed by the command from one that is not owned', async () => {

@@ -29,7 +29,8 @@ export const PIECES = 4;
  * Feeds the command's stdin, which is the FIFO `i`, with what is told on `c`, one line each: `p <token> <format>` bytes
  * for printf, `f <token>` the file of that name, which is removed, and `e` the end. `took` names what the command took
  * last; bytes that nobody can take leave `broken`. Ends with the shim, and has its say before: what a command took that
- * ended by it was taken. `fed` is there from then on.
+ * ended by it was taken. `fed` is there from then on: its pid may be that of another. Where the journal is gone, nobody
+ * can be told any more.
  */
 const FEED = `
 sb_feed() {
@@ -51,8 +52,10 @@ sb_feed() {
 sb_unfeed() {
   [ ! -p "$sb_in_d/c" ] || echo e 1<>"$sb_in_d/c"
   sb_i=0
-  until [ -e "$sb_in_d/fed" ] || [ "$sb_i" -ge 100 ]; do sb_sleep 0.02; sb_i=$((sb_i + 1)); done
-  kill -KILL "$sb_feeder"
+  until [ -e "$sb_in_d/fed" ] || [ ! -p "$sb_in_d/c" ] || [ "$sb_i" -ge 100 ]; do
+    sb_sleep 0.02; sb_i=$((sb_i + 1))
+  done
+  [ -e "$sb_in_d/fed" ] || ! sb_alive "$sb_feeder" || kill -KILL "$sb_feeder"
 }
 exec 4<>"$sb_in_d/c"
 ( sb_feed ) </dev/null >/dev/null 2>&1 & sb_feeder=$!
