@@ -24,18 +24,19 @@ export async function runProgram(
   deadline: Deadline,
 ): Promise<ReturnType<typeof checkFirstWord>> {
   try {
-    const writing = process.write(Buffer.from(`${program}${processTag(spec.kind, spec.nonce)}\n`));
+    const writing = process.write(Buffer.from(`${program}${processTag(spec.kind, spec.nonce)}\n`)).catch(notRun);
     writing.catch(() => {});
     await deadline.race(writing, 'unknown');
     return checkFirstWord(await deadline.race(firstWord(), 'unknown'));
   } catch (error) {
     process.close();
     if (!(error instanceof SandboxError && REFUSALS.has(error.detail))) void abandon(machine, process.pid, spec);
-    throw error instanceof SandboxError && error.code === 'command_exited' ? shellEnded(error) : error;
+    throw error;
   }
 }
 
-/** Where a template has no `sh`, or no `setsid`. Without the last line of its program it has run nothing. */
-function shellEnded(cause: SandboxError): SandboxError {
-  return closedBeforeExit(cause).with({ effect: 'none' });
+/** Where a template has no `sh`, or no `setsid`. Without the last line of its program a shell has run nothing. */
+function notRun(error: unknown): never {
+  const hasEnded = error instanceof SandboxError && error.code === 'command_exited';
+  throw hasEnded ? closedBeforeExit(error).with({ effect: 'none' }) : error;
 }
