@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { SandboxError } from '#libs/contract';
 import { Deadline } from './deadline.js';
 import { HttpClient, type HttpRequest } from './http-client.js';
@@ -156,6 +156,22 @@ describe('requests over HTTP', () => {
     const url = await serve((_, response) => response.writeHead(200).write('x'));
     const error = await failure(get(url, { deadline: new Deadline(50) }));
     expect(words(error)).toEqual({ code: 'unavailable', detail: undefined, effect: 'unknown' });
+  });
+
+  test('a body that neither ends nor fails when its request is given up is not waited for', async () => {
+    const controller = new AbortController();
+    const body = new ReadableStream({
+      start: (stream) => stream.enqueue(new TextEncoder().encode('all of it')),
+      // Asked for more, so what came was taken. Node does the same with a body that had come whole by then.
+      pull: () => controller.abort('why'),
+    });
+    const replaced = jest.spyOn(globalThis, 'fetch').mockResolvedValue(new Response(body));
+    try {
+      const error = await failure(get('http://127.0.0.1', { deadline: new Deadline(20_000, controller.signal) }));
+      expect([words(error), error.cause]).toEqual([{ code: 'aborted', detail: undefined, effect: 'unknown' }, 'why']);
+    } finally {
+      replaced.mockRestore();
+    }
   });
 
   test('a deadline that is over sends nothing', async () => {
