@@ -1,5 +1,13 @@
+import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { E2B_STREAM_FAULTS, E2bEmulator, type E2bEmulatorOptions, type StreamRewrite } from '#libs/emulators';
+import {
+  E2B_ANSWERS,
+  E2B_STREAM_FAULTS,
+  E2bEmulator,
+  type E2bEmulatorOptions,
+  type StreamRewrite,
+} from '#libs/emulators';
+import { fromStdinWithin } from '../common/shim-start.js';
 import { E2bAdapter } from './e2b.adapter.js';
 import { E2bOptions } from './e2b.options.js';
 
@@ -111,6 +119,34 @@ test('a sandbox that was suspended is not in use', async () => {
   const handle = await adapter.create('box');
   await adapter.suspend(handle);
   expect(adapter.stats()).toEqual({ sandboxesInUse: 0, openStreams: 0, stdinOwners: 0 });
+});
+
+test('a command that begins while its sandbox is about to be paused begins once that is over', async () => {
+  const emulator = await start({ alternatives: { pausedStreams: 'ghost' } });
+  const adapter = client(emulator, { retryBaseMs: 1_000 });
+  const handle = await adapter.create('box');
+  const pause = { method: 'POST', path: '/sandboxes/:id/pause' } as const;
+  const busy = emulator.faults.add({ ...pause, answer: E2B_ANSWERS.busy });
+  const suspending = adapter.suspend(handle);
+  await until(() => busy.hits === 1);
+  const exec = adapter.exec(handle, 'true');
+  await suspending;
+  expect(await exec).toMatchObject({ exitCode: 0 });
+  const calls = emulator.calls.matching({ method: 'POST', path: /\/(?:pause|Start)$/ });
+  expect(calls.slice(0, 2).map(({ path }) => path.split('/').at(-1))).toEqual(['pause', 'pause']);
+});
+
+test.each([false, true])('a shell that never gets its program ends by itself (detachable: %s)', async (detachable) => {
+  const emulator = await start();
+  const adapter = client(emulator);
+  const handle = await adapter.create('box');
+  emulator.faults.add({ method: 'POST', path: '/process.Process/Start', rewrite: E2B_STREAM_FAULTS.cutBeforeStart });
+  // Nobody can end it: it is not seen in the list.
+  emulator.faults.add({ method: 'POST', path: '/process.Process/List', times: 9, answer: { status: 200, json: {} } });
+  await expect(adapter.spawn(handle, 'true', [], { detachable })).rejects.toMatchObject({ effect: 'none' });
+  const [pid] = emulator.sandbox(emulator.ids[0] as string)?.pids ?? [];
+  const words = readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0');
+  expect(words).toContain(fromStdinWithin(60));
 });
 
 test('a stream whose end has come with the exit is let go of', async () => {

@@ -47,8 +47,10 @@ export class E2bEventStream {
 
   /** Events may be delivered before it resolves. @throws {SandboxError} there is no stream */
   async open(method: string, message: JsonObject, deadline: Deadline, reach?: Pick<Reach, 'wake'>): Promise<void> {
-    this.#leave = this.#machine.residents.add(this.#machine.id, { park: () => this.#park() });
+    const { residents, id } = this.#machine;
     try {
+      for (let over = residents.pausing(id); over; over = residents.pausing(id)) await deadline.race(over, 'none');
+      this.#leave = residents.add(id, { park: () => this.#park() });
       const response = await this.#machine.open(method, message, this.#life, deadline, reach);
       this.#watch = setInterval(() => this.#look(), this.#keepaliveMs).unref();
       this.#heardAtMs = performance.now();

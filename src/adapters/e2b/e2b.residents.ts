@@ -14,11 +14,31 @@ export interface Parkable {
   park(): Promise<void>;
 }
 
-interface Gate {
-  readonly opened: Promise<void>;
-  readonly open: () => void;
+/** Of a sandbox that is meant to be paused, which is asked for once or more. */
+class Gate {
+  #open = (): void => {};
+  #settle = (): void => {};
+  readonly opened = new Promise<void>((resolve) => (this.#open = resolve));
+  /** Resolves when no pause is under way. */
+  settled: Promise<void> = Promise.resolve();
   /** Whether the pause is over and done: from then on a sandbox that runs was woken by others. */
-  isPaused: boolean;
+  isPaused = true;
+
+  pausing(): void {
+    if (!this.isPaused) return;
+    this.isPaused = false;
+    this.settled = new Promise<void>((resolve) => (this.#settle = resolve));
+  }
+
+  paused(): void {
+    this.isPaused = true;
+    this.#settle();
+  }
+
+  open(): void {
+    this.#settle();
+    this.#open();
+  }
 }
 
 interface Resident {
@@ -85,13 +105,7 @@ export class E2bResidents {
   /** The sandbox is about to be paused. Resolves when nothing is open in it. */
   async park(id: string): Promise<void> {
     const resident = this.#resident(id);
-    if (resident.gate === undefined) {
-      let open = (): void => {};
-      const opened = new Promise<void>((resolve) => {
-        open = resolve;
-      });
-      resident.gate = { opened, open, isPaused: false };
-    }
+    (resident.gate ??= new Gate()).pausing();
     await Promise.all([...resident.open].map((stream) => stream.park()));
   }
 
@@ -99,7 +113,7 @@ export class E2bResidents {
   parked(id: string): void {
     const resident = this.#residents.get(id);
     if (resident?.gate === undefined) return;
-    resident.gate.isPaused = true;
+    resident.gate.paused();
     if (resident.holds > 0) this.#schedule(id, resident, PARKED_LOOK_MS);
     this.#tidy(id, resident);
   }
@@ -112,6 +126,12 @@ export class E2bResidents {
     resident.gate = undefined;
     if (resident.holds > 0) this.#schedule(id, resident, this.#beatMs);
     this.#tidy(id, resident);
+  }
+
+  /** While a pause is under way, which would take along what is opened before it: resolves when it is over. */
+  pausing(id: string): Promise<void> | undefined {
+    const gate = this.#residents.get(id)?.gate;
+    return gate?.isPaused === false ? gate.settled : undefined;
   }
 
   /** Resolves when the sandbox is not meant to be paused, with whether it was. */
@@ -137,7 +157,7 @@ export class E2bResidents {
     if (resident.holds > 0) return;
     clearTimeout(resident.timer);
     resident.timer = undefined;
-    if (resident.open.size === 0) this.#residents.delete(id);
+    if (resident.open.size === 0 && resident.gate?.isPaused !== false) this.#residents.delete(id);
   }
 
   #schedule(id: string, resident: Resident, delayMs: number): void {

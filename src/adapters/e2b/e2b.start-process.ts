@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { SandboxError, type TerminalSize } from '#libs/contract';
 import { withinDeadline, type Deadline } from '../common/deadline.js';
 import { processTag, type ProcessKind } from '../common/session-id.js';
-import { FROM_STDIN, fromStdinWithin } from '../common/shim-start.js';
+import { fromStdinWithin } from '../common/shim-start.js';
 import { changedNothing } from './e2b.errors.js';
 import { E2bProcess, type ProcessSink } from './e2b.process.js';
 import { nothingMissing, type E2bMachine, type Reach } from './e2b.machine.js';
@@ -21,8 +21,8 @@ export interface ProcessSpec {
 
 /**
  * Starts what waits for a program over stdin, so that neither its arguments nor its variables are in a list of
- * processes. Until it was sent nothing has run: a failure has effect `none`. A session ends when it gets none in
- * time.
+ * processes. Until it was sent nothing has run: a failure has effect `none`. What gets none in time ends, since nobody
+ * may ever learn of it.
  */
 export function startShell(
   machine: E2bMachine,
@@ -31,8 +31,7 @@ export function startShell(
   deadline: Deadline,
 ): Promise<E2bProcess> {
   const seconds = Math.ceil(machine.control.startTimeoutMs / 1000);
-  const script = spec.kind === 'd' ? fromStdinWithin(seconds) : FROM_STDIN;
-  return startScript(machine, spec, script, sink, deadline).catch(changedNothing);
+  return startScript(machine, spec, fromStdinWithin(seconds), sink, deadline).catch(changedNothing);
 }
 
 /** Starts a program that holds no secret: what lists of processes show. It leads a session of its own. */

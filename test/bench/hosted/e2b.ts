@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { E2bAdapter, E2bOptions } from 'nestjs-sandbox/e2b';
 import { E2bEmulator } from 'nestjs-sandbox/emulators';
-import { FROM_STDIN } from '../../../src/adapters/common/shim-start.js';
+import { fromStdinWithin } from '../../../src/adapters/common/shim-start.js';
 import { shimProgram } from '../../../src/adapters/common/shim.js';
 import type { CommandByHand, HostedProvider } from './provider.js';
 import { RecordReader } from './record-reader.js';
@@ -57,7 +57,7 @@ async function run(url: string, common: Record<string, string>, command: Command
   const tag = `nestjs-sandbox:c:${nonce}`;
   const program = shimProgram({ nonce, cmd, args, env: [], stdin: false, detachable: false, soleReader: true });
   const title = [cmd, ...args].join(' ');
-  const words = ['sh', '-c', FROM_STDIN, tag, title.length > 200 ? `${title.slice(0, 200)}…` : title];
+  const words = ['sh', '-c', fromStdinWithin(60), tag, title.length > 200 ? `${title.slice(0, 200)}…` : title];
   const headers = { ...common, 'content-type': 'application/connect+json', 'keepalive-ping-interval': '15' };
   const body = envelope({ process: { cmd: 'setsid', args: words }, tag, stdin: true });
   const response = await fetch(`${url}/process.Process/Start`, { method: 'POST', headers, body });
