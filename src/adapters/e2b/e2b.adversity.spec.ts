@@ -225,6 +225,17 @@ test('a page of a gateway is no empty directory', async () => {
   await expect(adapter.listFiles(handle, '.')).rejects.toMatchObject({ code: 'provider', detail: 'malformed_reply' });
 });
 
+test.each(['new/..', 'new/.', '.', '..', '~'])('a file is not written as %j, which is a directory', async (path) => {
+  const emulator = await start();
+  const adapter = client(emulator);
+  const handle = await adapter.create('box');
+  await expect(adapter.writeFile(handle, path, 'content')).rejects.toMatchObject({ code: 'write_failed' });
+  for (const directory of ['.', '.nestjs-sandbox/files']) {
+    const names = (await adapter.listFiles(handle, directory)).map(({ name }) => name);
+    expect(names.filter((name) => name !== '.nestjs-sandbox' && name !== 'new')).toEqual([]);
+  }
+});
+
 test('a file that is too large to be given is asked for once, and nothing of it is given', async () => {
   const emulator = await start();
   const adapter = client(emulator);

@@ -28,10 +28,10 @@ case $sb_to in /*) ;; *) sb_to=$HOME/$sb_to ;; esac
 if [ -L "$sb_to" ]; then
   sb_y=$(readlink -f -- "$sb_to" && echo .) && sb_to=\${sb_y%??}
 fi
-[ ! -d "$sb_to" ] || sb_say i
 sb_y=\${sb_to%/*}
 [ -n "$sb_y" ] || sb_y=/
 mkdir -p -- "$sb_y" || sb_say p
+[ ! -d "$sb_to" ] || sb_say i
 [ -w "$sb_y" ] || sb_say a
 sb_n=$sb_y/.nestjs-sandbox-$sb_id
 mv -f -- "$sb_up" "$sb_n" || sb_say w
