@@ -39,6 +39,18 @@ describe('envelopes', () => {
     }
   });
 
+  test('that come in pieces keep their bytes, and nothing of the pieces', () => {
+    const messages: ConnectMessage[] = [];
+    const reader = new EnvelopeReader((message) => messages.push(message));
+    const message = { text: 'x'.repeat(70_000) };
+    const piece = new Uint8Array(1);
+    for (const byte of Buffer.concat([START, envelope(message), LAST])) {
+      piece[0] = byte;
+      reader.push(piece);
+    }
+    expect(messages).toEqual([BOTH[0], { isLast: false, message }, BOTH[1]]);
+  });
+
   test('that did not come whole give nothing', () => {
     expect(read(START.subarray(0, -1))).toEqual([]);
     expect(read(Buffer.of(0, 0))).toEqual([]);

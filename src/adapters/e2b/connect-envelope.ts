@@ -1,4 +1,4 @@
-import { SandboxError } from '#libs/contract';
+import { ByteCollector, SandboxError } from '#libs/contract';
 import { asObject, parseJson, type JsonObject } from '../common/json.js';
 
 const HEADER_BYTES = 5;
@@ -25,8 +25,8 @@ export interface ConnectMessage {
 /** Reads the messages of a streaming answer, however they are cut. */
 export class EnvelopeReader {
   readonly #emit: (message: ConnectMessage) => void;
-  #pieces: Uint8Array[] = [];
-  #bytes = 0;
+  /** The beginning of a message that has not come whole. */
+  #part = new ByteCollector(0);
   #wanted = HEADER_BYTES;
 
   constructor(emit: (message: ConnectMessage) => void) {
@@ -35,13 +35,18 @@ export class EnvelopeReader {
 
   /** @throws {SandboxError} `provider` / `malformed_frame` */
   push(data: Uint8Array): void {
-    this.#pieces.push(data);
-    this.#bytes += data.byteLength;
-    if (this.#bytes < this.#wanted) return;
-    const all = this.#pieces.length === 1 ? buffer(data) : Buffer.concat(this.#pieces);
-    const rest = all.subarray(this.#read(all));
-    this.#pieces = rest.byteLength > 0 ? [rest] : [];
-    this.#bytes = rest.byteLength;
+    let rest = buffer(data);
+    while (this.#part.length > 0) {
+      const missing = this.#wanted - this.#part.length;
+      this.#part.append(rest.subarray(0, missing));
+      if (rest.byteLength < missing) return;
+      rest = rest.subarray(missing);
+      if (this.#read(buffer(this.#part.bytes())) > 0) this.#part = new ByteCollector(0);
+    }
+    rest = rest.subarray(this.#read(rest));
+    if (rest.byteLength === 0) return;
+    this.#part = new ByteCollector(HEADER_BYTES + MAX_MESSAGE_BYTES, this.#wanted);
+    this.#part.append(rest);
   }
 
   /** @returns how much of `data` is done with */
