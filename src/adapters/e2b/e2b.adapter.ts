@@ -27,6 +27,7 @@ import { parseSessionId } from '../common/session-id.js';
 import { StdinOwners } from '../common/stdin-owners.js';
 import { attachInSandbox } from './e2b.attach.js';
 import { E2bControl } from './e2b.control.js';
+import { changedNothing } from './e2b.errors.js';
 import { execInSandbox } from './e2b.exec.js';
 import { E2bFiles, gatherFile } from './e2b.files.js';
 import { hostOf, type E2bMachine } from './e2b.machine.js';
@@ -138,7 +139,7 @@ export class E2bAdapter extends SandboxAdapter {
 
   protected override doSuspend(handle: SandboxHandle, options: CallOptions): Promise<void> {
     return this.#changing(options, async (deadline) => {
-      const sandbox = await this.#names.get(handle, deadline);
+      const sandbox = await this.#names.get(handle, deadline).catch(changedNothing);
       await suspendSandbox(this.#control, this.#residents, sandbox, deadline);
     });
   }

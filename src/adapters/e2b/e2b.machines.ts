@@ -1,7 +1,7 @@
 import { SandboxError, type SandboxHandle } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
 import type { E2bControl } from './e2b.control.js';
-import { noSandbox } from './e2b.errors.js';
+import { changedNothing, noSandbox } from './e2b.errors.js';
 import { E2bMachine } from './e2b.machine.js';
 import type { E2bNames } from './e2b.names.js';
 import type { E2bResidents } from './e2b.residents.js';
@@ -47,7 +47,7 @@ export class E2bMachines {
   }
 
   async #find(handle: SandboxHandle, deadline: Deadline): Promise<E2bMachine> {
-    const seen = await this.#names.get(handle, deadline);
+    const seen = await this.#names.get(handle, deadline).catch(changedNothing);
     const whole = await this.#whole(seen, handle, deadline);
     if (whole === undefined) throw noSandbox(handle.name);
     const machine = this.#machine(handle, whole);
@@ -61,7 +61,7 @@ export class E2bMachines {
     { instanceId }: SandboxHandle,
     deadline: Deadline,
   ): Promise<SandboxResource | undefined> {
-    const whole = instanceId === undefined ? await this.#control.find(seen.id, deadline) : seen;
+    const whole = instanceId === undefined ? await this.#control.find(seen.id, deadline).catch(changedNothing) : seen;
     // One that is paused does not tell its domain.
     if (whole?.state !== 'suspended') return whole;
     const running = await this.#control.connect(seen.id, deadline);

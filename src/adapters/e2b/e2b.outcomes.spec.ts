@@ -112,6 +112,27 @@ describe('what was done before a refusal is not denied', () => {
   });
 });
 
+describe('what was not begun, since its sandbox could not be looked up, has done nothing', () => {
+  test.each<[string, (adapter: E2bAdapter, handle: SandboxHandle) => Promise<unknown>]>([
+    ['exec', (a, h) => a.exec(h, 'true')],
+    ['spawn', (a, h) => a.spawn(h, 'true')],
+    ['writeFile', (a, h) => a.writeFile(h, 'file', 'content')],
+    ['applyNetworkPolicy', (a, h) => a.applyNetworkPolicy(h, { allow: [] })],
+    ['suspend', (a, h) => a.suspend(h)],
+    ['resume', (a, h) => a.resume(h)],
+  ])('such as %s', async (operation, call) => {
+    const emulator = await start();
+    await client(emulator).create('box');
+    for (const lookup of operation === 'suspend' ? [LIST] : [LIST, GET]) {
+      const adapter = client(emulator);
+      const down = emulator.faults.add({ ...lookup, times: 99, answer: { status: 500 } });
+      const calling = call(adapter, adapter.buildHandle('box'));
+      await expect(calling).rejects.toMatchObject({ code: 'unavailable', effect: 'none', operation });
+      down.remove();
+    }
+  });
+});
+
 describe('a creation that goes on after its answer was lost', () => {
   /** What was lost is there again behind what was made in its place. */
   async function twins(emulator: E2bEmulator): Promise<{ handle: SandboxHandle; given: string }> {
