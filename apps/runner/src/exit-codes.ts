@@ -4,7 +4,7 @@ export const EXIT = {
   ok: 0,
   failed: 1,
   usage: 2,
-  /** The platform refused for good: a wrong token, or the runner was deleted. */
+  /** The platform refused for good: a wrong token or URL, or the runner was deleted. */
   refused: 3,
   /** Another daemon holds the root. */
   rootHeld: 4,

@@ -36,15 +36,15 @@ ${line('', 'Default: false', 30)}
 
 Signals:
   SIGTERM, SIGINT, SIGHUP  Say goodbye to the platform, stop what runs (TERM,
-                           ${KEEPER_LIMITS.closeGraceMs / 1000} s, KILL), exit 0. A second one kills at once and
-                           exits 1.
+                           ${KEEPER_LIMITS.closeGraceMs / 1000} s, KILL; an exec, which can no longer answer, gets
+                           KILL), exit 0. A second one kills at once and exits 1.
 
 Exit codes:
-  0  stopped by a signal, nothing left running
+  0  stopped by a signal
   1  any other failure
   2  wrong usage
-  3  refused by the platform for good: the token is wrong, or the runner was
-     deleted there
+  3  refused by the platform for good: the token or the URL is wrong, or the
+     runner was deleted there
   4  another daemon holds the root
 
 Files:
