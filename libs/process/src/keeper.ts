@@ -23,9 +23,9 @@ export interface KeeperStats {
 
 /** A sandbox is a directory under the root; its state lies outside it. */
 export interface SandboxKeeper {
-  /** Idempotent, adopting. @throws {SandboxError} `invalid`, `write_failed` / `disk_full` */
+  /** Idempotent, adopting. @throws {SandboxError} `invalid`, `write_failed` / `disk_full`, `unavailable`: no root */
   create(name: string): Promise<void>;
-  /** @throws {SandboxError} `not_found` */
+  /** @throws {SandboxError} `not_found`; `unavailable`: it cannot be told */
   get(name: string): Promise<{ status: 'running' | 'suspended'; path: string }>;
   /** Already gone is success. @throws {SandboxError} `unavailable`: not everything could be removed; a retry goes on */
   destroy(name: string): Promise<void>;

@@ -16,6 +16,8 @@ import {
 } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { SandboxError } from '#libs/contract/core';
 import {
   JournalReader,
@@ -511,6 +513,25 @@ describe('list', () => {
   });
 });
 
+describe('the memory of a keeper', () => {
+  test('holds neither arguments nor environment of a session, only the beginning of its command', async () => {
+    const begin = async () => {
+      const given = { args: ['-c', 'true', 'x'.repeat(2_000)], env: [['SECRET', 'x']] as [string, string][] };
+      const id = await start('', { ...given, detachable: true, cmd: 'sh' });
+      await ended(id);
+      return [new WeakRef(given.args), new WeakRef(given.env)];
+    };
+    const kept = await begin();
+    await new Promise(setImmediate);
+    setFlagsFromString('--expose-gc');
+    (runInNewContext('gc') as () => void)();
+    expect(kept.map((ref) => ref.deref())).toEqual([undefined, undefined]);
+    const id = await start('sleep 60', { args: ['-c', 'sleep 60', 'x'.repeat(2_000)], detachable: true });
+    const [listed] = await keeper.list('box');
+    expect(listed).toMatchObject({ id, command: `sh -c sleep 60 ${'x'.repeat(1_024 - 15)}` });
+  });
+});
+
 describe('the cap of a journal', () => {
   const TINY = { segmentBytes: 64 * 1024, journalBytes: 256 * 1024 };
 
@@ -640,6 +661,27 @@ describe('a sandbox', () => {
     const REFUSED = { code: 'unavailable', effect: 'none' };
     await expect(keeper.get('box')).rejects.toMatchObject(REFUSED);
     await expect(start('true')).rejects.toMatchObject(REFUSED);
+  });
+
+  test('on a disk that is not there for a while is not reported as gone, nor made anew in its place', async () => {
+    removeRoot();
+    const refused = { code: 'unavailable', effect: 'none' };
+    for (const leaveMountPoint of [false, true]) {
+      if (leaveMountPoint) mkdirSync(root);
+      await expect(keeper.get('box')).rejects.toMatchObject(refused);
+      await expect(keeper.names()).rejects.toMatchObject(refused);
+      await expect(keeper.list('box')).rejects.toMatchObject(refused);
+      await expect(start('true')).rejects.toMatchObject(refused);
+      await expect(keeper.writeFile('box', 'f', Buffer.from('x'))).rejects.toMatchObject(refused);
+      await expect(keeper.suspend('box')).rejects.toMatchObject(refused);
+      await expect(keeper.resume('box')).rejects.toMatchObject(refused);
+      await expect(keeper.create('box')).rejects.toMatchObject(refused);
+      await expect(keeper.destroy('box')).rejects.toMatchObject({ code: 'unavailable' });
+    }
+    rmSync(root, { recursive: true });
+    renameSync(`${root}-gone`, root);
+    expect(await keeper.names()).toEqual(['box']);
+    expect((await sh('exit 4')).end).toEqual({ exit: { exitCode: 4 } });
   });
 
   test('of which it cannot be told whether it is suspended is not called running', async () => {

@@ -1,3 +1,4 @@
+import { lstatSync } from 'node:fs';
 import { chmod, mkdir, readdir, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { SandboxError } from '#libs/contract/core';
@@ -37,6 +38,20 @@ export async function openRoot(path: string): Promise<Root> {
     return await makeRoot(path);
   } catch (error) {
     throw systemError('unavailable', REASONS[errnoOf(error) ?? ''] ?? 'it cannot be used', error, 'none');
+  }
+}
+
+/**
+ * What is missing under a root that is itself not there may be on a disk that was unmounted, which leaves an empty
+ * directory: of that nobody can say that it is gone.
+ *
+ * @throws {SandboxError} `unavailable`
+ */
+export function checkRoot({ runner }: Root): void {
+  try {
+    lstatSync(runner);
+  } catch (error) {
+    throw systemError('unavailable', 'the root is not there', error, 'none');
   }
 }
 

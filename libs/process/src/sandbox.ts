@@ -5,7 +5,7 @@ import { noSuchSandbox, systemError } from './errors.js';
 import { JournalRoom } from './journal-room.js';
 import type { KeeperLimits } from './limits.js';
 import type { ProcessGroup } from './process-group.js';
-import type { Root } from './root.js';
+import { checkRoot, type Root } from './root.js';
 import { SandboxLock } from './sandbox-lock.js';
 import type { Session, SessionEvents } from './session.js';
 import { stopProcesses } from './stop-processes.js';
@@ -85,7 +85,9 @@ export class Sandbox implements SessionEvents {
 
   /** @throws {SandboxError} `not_found`; `unavailable`: it cannot be told */
   checkExists(): void {
-    if (!statsOf(this.directory)?.isDirectory()) throw noSuchSandbox();
+    if (statsOf(this.directory)?.isDirectory()) return;
+    checkRoot(this.context.root);
+    throw noSuchSandbox();
   }
 
   /** Nearly always there is no mark. @throws {SandboxError} `unavailable`: it cannot be told */

@@ -5,6 +5,7 @@ import { SandboxError } from '#libs/contract/core';
 import { errnoOf, noSuchSession, sessionLost, systemError } from './errors.js';
 import type { LostSessions } from './recover.js';
 import { removeTree } from './remove-tree.js';
+import { checkRoot } from './root.js';
 import { checkSandboxName, isSandboxName } from './sandbox-name.js';
 import { Sandbox, type SandboxContext } from './sandbox.js';
 import type { Session } from './session.js';
@@ -43,7 +44,10 @@ export class Sandboxes {
 
   async create(name: string): Promise<void> {
     await this.#with(name, async (sandbox) => {
-      await sandbox.lock.exclusive(async () => await makeDirectory(sandbox));
+      await sandbox.lock.exclusive(async () => {
+        checkRoot(this.context.root);
+        await makeDirectory(sandbox);
+      });
     });
   }
 
@@ -57,6 +61,7 @@ export class Sandboxes {
   async names(): Promise<string[]> {
     try {
       const entries = await readdir(this.context.root.path, { withFileTypes: true });
+      checkRoot(this.context.root);
       return entries.filter((entry) => entry.isDirectory() && isSandboxName(entry.name)).map(({ name }) => name);
     } catch (error) {
       throw systemError('unavailable', 'the sandboxes could not be listed', error, 'none');

@@ -27,9 +27,16 @@ export interface SessionEvents {
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const LONGEST_COMMAND_SHOWN = 1_024;
 
+/** What is kept of what was asked for: arguments and environment may be megabytes, and hold secrets. */
+type KeptSpec = {
+  readonly [Key in 'sandbox' | 'stdin' | 'detachable' | 'timeoutMs' | 'maxOutputBytes']: SessionSpec[Key];
+};
+
 /** One process group, its output in a journal, and how it ended. */
 export class Session {
   reach: StreamOffsets | 'detached' | 'hold' = { stdout: 0, stderr: 0 };
+  readonly spec: KeptSpec;
+  readonly #command: string;
   readonly #createdAt = new Date();
   #lastActivityAt = this.#createdAt;
   #group: ProcessGroup | undefined;
@@ -50,11 +57,14 @@ export class Session {
 
   constructor(
     readonly id: string,
-    readonly spec: SessionSpec,
+    { sandbox, cmd, args, stdin, detachable, timeoutMs, maxOutputBytes }: SessionSpec,
     private readonly journal: JournalWriter,
     private readonly limits: KeeperLimits,
     private readonly events: SessionEvents,
-  ) {}
+  ) {
+    this.spec = { sandbox, stdin, detachable, timeoutMs, maxOutputBytes };
+    this.#command = shown(cmd, args);
+  }
 
   get tail(): SessionTail {
     const { position, offsets } = this.journal;
@@ -68,7 +78,7 @@ export class Session {
   get description(): SessionDescription {
     return {
       id: this.id,
-      command: [this.spec.cmd, ...this.spec.args].join(' ').slice(0, LONGEST_COMMAND_SHOWN),
+      command: this.#command,
       createdAt: this.#createdAt.toISOString(),
       lastActivityAt: this.#lastActivityAt.toISOString(),
       tty: false,
@@ -284,4 +294,10 @@ export class Session {
     if (this.quiet) this.events.quiet(this);
     this.#finish();
   }
+}
+
+/** A copy: a slice of a long string holds on to all of it. */
+function shown(cmd: string, args: readonly string[]): string {
+  const command = [cmd, ...args].join(' ').slice(0, LONGEST_COMMAND_SHOWN);
+  return Buffer.from(command, 'utf16le').toString('utf16le');
 }
