@@ -29,22 +29,33 @@ const LONGEST_LOOK_MS = 100;
  * Signals, waits, kills, and looks until nothing is left.
  *
  * @returns whether no process in scope is left: leaders reaped, and nothing but zombies in the process table
+ * @throws {SandboxError} `unavailable`: it cannot be told, though the groups were killed
  */
 export async function stopProcesses(scope: StopScope, { signal = 'SIGTERM', graceMs }: StopHow): Promise<boolean> {
   const known: Known = new Map();
   if (signal !== 'SIGKILL' && graceMs > 0) {
-    const first = await survivors(scope, known).catch((error: unknown) => {
-      // Who cannot be seen can still be asked to end.
-      signalAll(scope, [], signal);
+    try {
+      if (await ask(scope, known, signal, graceMs)) return true;
+    } catch (error) {
+      for (const group of scope.groups) group.signal('SIGKILL');
       throw error;
-    });
-    signalAll(scope, first, signal);
-    const signalled = new Set(first.map(({ pid }) => pid));
-    if (await gone(scope, known, signal, graceMs, signalled)) return true;
+    }
   }
   // What cannot be looked at, or was stopped half way, is killed all the same.
   await freeze(scope, known).catch(() => {});
   return await gone(scope, known, 'SIGKILL', KILL_WAIT_MS);
+}
+
+/** @returns whether nothing is left within the grace */
+async function ask(scope: StopScope, known: Known, signal: NodeJS.Signals, graceMs: number): Promise<boolean> {
+  const first = await survivors(scope, known).catch(async (error: unknown) => {
+    // Who cannot be seen can still be asked to end.
+    signalAll(scope, [], signal);
+    await pause(graceMs, runningOf(scope));
+    throw error;
+  });
+  signalAll(scope, first, signal);
+  return await gone(scope, known, signal, graceMs, new Set(first.map(({ pid }) => pid)));
 }
 
 /** A killed parent takes the only trace of a child that it has just forked with it, a stopped one forks no more. */
@@ -71,7 +82,7 @@ async function gone(
   const deadline = performance.now() + withinMs;
   for (let lookMs = FIRST_LOOK_MS; ; lookMs = Math.min(LONGEST_LOOK_MS, lookMs * 2)) {
     if (signal === 'SIGKILL') for (const group of scope.groups) group.signal(signal);
-    const running = scope.groups.filter((group) => group.leaderRunning);
+    const running = runningOf(scope);
     // As long as a leader may still end by itself there is nothing to prove.
     if (running.length === 0 || signal === 'SIGKILL') {
       const left = await survivors(scope, known);
@@ -83,6 +94,10 @@ async function gone(
     if (leftMs <= 0) return false;
     await pause(Math.min(lookMs, leftMs), running);
   }
+}
+
+function runningOf(scope: StopScope): ProcessGroup[] {
+  return scope.groups.filter((group) => group.leaderRunning);
 }
 
 function signalAll(scope: StopScope, left: readonly ProcessEntry[], signal: NodeJS.Signals): void {
