@@ -123,6 +123,31 @@ describe('requests', () => {
     expect(calls.map((call) => call.request.id)).toEqual([1, 2, 4]);
   });
 
+  test('of a platform that takes no replies end the connection, before their replies fill the memory', async () => {
+    const { platform, request, connection, calls, log } = setUp({ inFlight: 2 });
+    platform.pause();
+    for (let id = 1; id <= 8; id++) {
+      request({ id, op: 'nonsense' });
+      await turns(2);
+    }
+    request({ id: 0, op: 'list' });
+    await turns();
+    expect([calls.length, connection.signal.aborted]).toEqual([0, true]);
+    expect(log).toEqual(['the platform takes no replies: dropping the connection']);
+  });
+
+  test('go on when what waited for a platform is taken', async () => {
+    const { platform, request, connection, received } = setUp({ inFlight: 2 });
+    for (let round = 0; round < 3; round++) {
+      platform.pause();
+      for (let id = 1; id <= 7; id++) request({ id, op: 'nonsense' });
+      await turns(20);
+      platform.resume();
+      await turns(20);
+    }
+    expect([received.length, connection.signal.aborted]).toEqual([21, false]);
+  });
+
   test.each([
     ['an unknown op', { id: 5, op: 'format_disk' }, 5, 'not_supported', 'op: not one of this daemon'],
     ['no op', { id: 5 }, 5, 'invalid', 'op: expected a string'],

@@ -27,6 +27,9 @@ export interface Handled {
  */
 export type DaemonHandler = (request: DaemonRequest) => Promise<Handled>;
 
+/** So many times what a platform may have in flight: one with as many replies waiting for it does not read. */
+const UNREAD_REPLIES = 4;
+
 export interface DaemonConnectionOptions {
   /** @default systemClock */
   readonly clock?: Clock;
@@ -65,6 +68,8 @@ export class DaemonConnection implements SocketListener {
   private inFlight = 0;
   private requests = 0;
   private malformed = 0;
+  /** Replies that have not left this process. */
+  private unread = 0;
 
   constructor(
     private readonly socket: Socket,
@@ -78,10 +83,7 @@ export class DaemonConnection implements SocketListener {
       clock: options.clock ?? systemClock,
       pingIntervalMs: this.limits.pingIntervalMs,
       silenceMs: this.limits.silenceMs,
-      onDead: () => {
-        this.log(`nothing was received for ${this.limits.silenceMs} ms: dropping the connection`);
-        socket.terminate();
-      },
+      onDead: () => this.drop(`nothing was received for ${this.limits.silenceMs} ms`),
     });
   }
 
@@ -134,6 +136,7 @@ export class DaemonConnection implements SocketListener {
 
   text(text: string): void {
     if (this.state !== 'open') return;
+    if (this.unread >= UNREAD_REPLIES * this.limits.inFlight) return this.drop('the platform takes no replies');
     let frame: RequestFrame;
     try {
       frame = decodeRequest(text);
@@ -175,7 +178,7 @@ export class DaemonConnection implements SocketListener {
       if (this.state !== 'open') return;
       const reply = encodeResult(id, op, result as never);
       if (!this.fits(reply)) return this.refuse(id, tooLargeToSend(op));
-      if (id !== 0) this.send(reply);
+      if (id !== 0) this.reply(reply);
       if (afterReply !== undefined) this.guard(`after ${op}`, afterReply);
     } catch (error) {
       const refusal = refusalOf(error);
@@ -187,16 +190,32 @@ export class DaemonConnection implements SocketListener {
   }
 
   private refuse(id: number, refusal: RefusalBody): void {
-    if (id !== 0) this.send(encodeRefusal(id, refusal));
+    if (id !== 0) this.reply(encodeRefusal(id, refusal));
   }
 
-  private send(text: string): void {
-    if (this.state === 'open') this.socket.send(text, this.wake);
+  private reply(text: string): void {
+    this.unread++;
+    this.send(text, this.taken);
+  }
+
+  private readonly taken = (): void => {
+    this.unread--;
+    this.wake();
+  };
+
+  private send(text: string, flushed = this.wake): void {
+    if (this.state === 'open') this.socket.send(text, flushed);
   }
 
   private readonly wake = (): void => {
     while (this.waiting.length > 0 && this.writable()) this.guard('a writer', this.waiting.shift() as () => void);
   };
+
+  private drop(why: string): void {
+    this.log(`${why}: dropping the connection`);
+    this.state = 'closing';
+    this.socket.terminate();
+  }
 
   private rejectFrame(reason: string): void {
     this.malformed++;
