@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmod, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { DaemonProcess } from './support/daemon-process.js';
@@ -186,6 +186,25 @@ describe('the program, with a platform', () => {
     await until('it waits to dial again', () => /ECONNREFUSED retry_in_ms=\d+\n/.test(daemon.stderr));
     daemon.signal('SIGTERM');
     expect(await daemon.end(5_000)).toEqual({ code: 0, signal: null });
+  });
+
+  test('a PATH that holds nothing is for commands, and does not hinder the daemon', async () => {
+    const peer = await launch({ PATH: '/nonexistent' });
+    const by = async (cmd: string) => (await peer.ask('exec', { name: SANDBOX, cmd, args: ['-c', 'exit 3'] })).result;
+    expect(await by('sh')).toMatchObject({ code: 127, start_error: 'sh: not found' });
+    expect(await by('/bin/sh')).toMatchObject({ code: 3 });
+  });
+
+  test('a root that cannot be left clean is one line and exit code 1', async () => {
+    await launch();
+    const lock = join(daemon.root, '.runner', 'lock.1');
+    await rm(lock);
+    await mkdir(lock);
+    daemon.signal('SIGTERM');
+    expect(await daemon.end()).toEqual({ code: 1, signal: null });
+    const lines = daemon.stderr.trimEnd().split('\n');
+    expect(lines.at(-1)).toMatch(/ error the root could not be left clean: EISDIR root=\S+$/);
+    expect(lines.filter((line) => !/^\d{4}-/.test(line))).toEqual([]);
   });
 
   test('takes the token from a file, and warns when others can read it', async () => {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
+import { SandboxError } from '#libs/contract/core';
 import { LocalKeeper, RootLockedError } from '#libs/process';
 import { Daemon } from './daemon.js';
 import { EXIT, type ExitCode } from './exit-codes.js';
@@ -54,6 +55,9 @@ async function runDaemon(options: RunnerOptions): Promise<ExitCode> {
     const code = await daemon.run();
     log.info('stopped', { code });
     return code;
+  } catch (error) {
+    log.error(error instanceof SandboxError ? error.message : 'it could not be ended in good order', { root });
+    return EXIT.failed;
   } finally {
     unguard();
   }

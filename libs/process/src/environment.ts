@@ -17,7 +17,7 @@ const INHERITED = new Set([
 ]);
 
 /** Where programs are looked for when neither the daemon nor the request has a PATH. */
-const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+export const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 export type Variables = readonly (readonly [name: string, value: string])[];
 

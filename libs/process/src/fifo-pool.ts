@@ -4,7 +4,8 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { SandboxError } from '#libs/contract/core';
-import { isDiskFull } from './errors.js';
+import { DEFAULT_PATH } from './environment.js';
+import { errnoOf, isDiskFull } from './errors.js';
 
 const run = promisify(execFile);
 
@@ -62,13 +63,14 @@ export class FifoPool {
     try {
       await run('mkfifo', ['-m', '600', ...paths], {
         timeout: MKFIFO_TIMEOUT_MS,
-        env: { PATH: process.env['PATH'], LC_ALL: 'C' },
+        // The owner's PATH is for commands, and may hold nothing of the system's.
+        env: { PATH: `${process.env['PATH'] || '/nonexistent'}:${DEFAULT_PATH}`, LC_ALL: 'C' },
       });
     } catch (cause) {
       await Promise.all(paths.map(async (path) => await rm(path, { force: true })));
       const full = isDiskFull(cause) || String((cause as { stderr?: unknown }).stderr).includes('No space left');
       throw new SandboxError('unavailable', {
-        message: 'no pipe could be made',
+        message: `no pipe could be made: mkfifo: ${errnoOf(cause) ?? 'failed'}`,
         effect: 'none',
         ...(full && { detail: 'disk_full' }),
         cause,
