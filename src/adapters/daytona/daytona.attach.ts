@@ -1,9 +1,9 @@
 import type { AttachRequest, SandboxCommand } from '#libs/contract';
 import { withinDeadline, type Deadline } from '../common/deadline.js';
+import { journalCommand } from '../common/journal-command.js';
 import { noSession, notRecorded } from '../common/journal-errors.js';
 import { newNonce, parseSessionId, type SessionId } from '../common/session-id.js';
 import { checkSessionWord } from '../common/session-word.js';
-import { commandOf } from './daytona.command.js';
 import { USE_TIMEOUT_MS, type InSandbox } from './daytona.context.js';
 import { feedOf } from './daytona.feed.js';
 import { PatientStream } from './daytona.patient-stream.js';
@@ -45,5 +45,9 @@ async function join(
     feed.stop();
     throw error;
   }
-  return commandOf(context, { stream, feed }, stdin, { operation: 'attach', sessionId, stdin: request.stdin });
+  return journalCommand(context.handle, { stream, feed }, stdin, {
+    operation: 'attach',
+    sessionId,
+    stdin: request.stdin,
+  });
 }

@@ -2,8 +2,8 @@ import { collectExec, type ExecRequest, type ExecResult, type StreamingCommand }
 import { checkArguments } from '../common/command-words.js';
 import { withinDeadline } from '../common/deadline.js';
 import { EXEC_STOP } from '../common/exec-stop.js';
+import { journalCommand } from '../common/journal-command.js';
 import { cleanUp } from './daytona.clean-up.js';
-import { commandOf } from './daytona.command.js';
 import { USE_TIMEOUT_MS, type InSandbox } from './daytona.context.js';
 import { startCommand, type StartedCommand } from './daytona.start-command.js';
 import { JournalStdin } from './daytona.stdin.js';
@@ -27,7 +27,7 @@ export async function execInDaytona(context: InSandbox, request: ExecRequest): P
     const spec = { ...rest, ...flags, stdin: stdin !== undefined, holdSeconds: HOLD_SECONDS };
     started = await withinDeadline(beginMs(request), signal, (deadline) => startCommand(context, spec, deadline));
     const input = new JournalStdin(context, started, started.stream);
-    return commandOf(context, started, input, { stdin: stdin !== undefined });
+    return journalCommand(context.handle, started, input, { stdin: stdin !== undefined });
   };
   const stop = async (): Promise<{ confirmed: boolean }> => {
     Object.assign(end, { isStopped: true, isGone: false });

@@ -1,8 +1,8 @@
 import type { SandboxCommand, SpawnRequest } from '#libs/contract';
 import { checkArguments } from '../common/command-words.js';
 import { withinDeadline } from '../common/deadline.js';
+import { journalCommand } from '../common/journal-command.js';
 import { formatSessionId } from '../common/session-id.js';
-import { commandOf } from './daytona.command.js';
 import { USE_TIMEOUT_MS, type InSandbox } from './daytona.context.js';
 import { startCommand } from './daytona.start-command.js';
 import { JournalStdin } from './daytona.stdin.js';
@@ -19,6 +19,9 @@ export async function spawnInDaytona(context: InSandbox, request: SpawnRequest):
       deadline,
     );
     const stdin = new JournalStdin(context, started, started.stream);
-    return commandOf(context, started, stdin, { sessionId: formatSessionId(started), stdin: request.stdin });
+    return journalCommand(context.handle, started, stdin, {
+      sessionId: formatSessionId(started),
+      stdin: request.stdin,
+    });
   });
 }

@@ -44,12 +44,10 @@ export class JournalStdin {
     if (word !== 'x' && word !== 'e') check(word);
   }
 
-  /** Takes stdin over from whoever had it. @returns `false`: the session has ended */
-  async claim(signal?: AbortSignal): Promise<boolean> {
+  /** Takes stdin over from whoever had it. Of a session that has ended there is nothing to take. */
+  async claim(signal?: AbortSignal): Promise<void> {
     const word = await this.#ask({ program: claimProgram(this.#target), again: true }, signal);
-    if (word === 'x' || word === 'n') return false;
-    check(word);
-    return true;
+    if (word !== 'x' && word !== 'n') check(word);
   }
 
   async #write(data: Uint8Array, { signal }: CallOptions): Promise<void> {

@@ -1,11 +1,6 @@
-import {
-  CommandStream,
-  StreamingCommand,
-  type AttachRequest,
-  type SandboxCommand,
-  type SandboxHandle,
-} from '#libs/contract';
+import { CommandStream, type AttachRequest, type SandboxCommand, type SandboxHandle } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
+import { journalCommand, type CommandInput } from '../common/journal-command.js';
 import { commandExited, noSession, notRecorded } from '../common/journal-errors.js';
 import { parseSessionId, type SessionId } from '../common/session-id.js';
 import { checkSessionWord } from '../common/session-word.js';
@@ -54,21 +49,11 @@ async function join(
     throw error;
   }
   if (stream.end !== undefined) stdin?.close();
-  return new StreamingCommand({
-    provider: handle.provider,
-    operation: 'attach',
-    handle,
-    sessionId,
-    stream,
-    channel: {
-      write: (data) => stdin?.write(data) ?? Promise.reject(commandExited()),
-      closeStdin: () => stdin?.closeStdin() ?? Promise.resolve(),
-      taken: () => feed.taken(),
-      stop: async () => feed.stop(),
-    },
-    stdin: request.stdin,
-    tty: false,
-  });
+  const input: CommandInput = {
+    write: (data) => stdin?.write(data) ?? Promise.reject(commandExited()),
+    closeStdin: () => stdin?.closeStdin() ?? Promise.resolve(),
+  };
+  return journalCommand(handle, { stream, feed }, input, { operation: 'attach', sessionId, stdin: request.stdin });
 }
 
 /** `undefined`: it ended meanwhile, which its output will say. */

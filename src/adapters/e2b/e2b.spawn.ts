@@ -1,6 +1,7 @@
-import { StreamingCommand, type SandboxCommand, type SandboxHandle, type SpawnRequest } from '#libs/contract';
+import type { SandboxCommand, SandboxHandle, SpawnRequest, StreamingCommand } from '#libs/contract';
 import { checkArguments } from '../common/command-words.js';
 import type { Deadline } from '../common/deadline.js';
+import { journalCommand } from '../common/journal-command.js';
 import { formatSessionId } from '../common/session-id.js';
 import type { StdinOwners } from '../common/stdin-owners.js';
 import type { E2bMachine } from './e2b.machine.js';
@@ -27,9 +28,10 @@ export function commandOf(
   machine: E2bMachine,
   owners: StdinOwners,
   handle: SandboxHandle,
-  { nonce, process, stream, feed }: StartedCommand,
+  started: StartedCommand,
   hasStdin: boolean,
 ): StreamingCommand {
+  const { nonce, process, stream } = started;
   const id = { pid: process.pid, nonce };
   const stdin = new SessionStdin({
     machine,
@@ -39,21 +41,5 @@ export function commandOf(
     owners,
     ended: stream.exit,
   });
-  return new StreamingCommand({
-    provider: handle.provider,
-    handle,
-    sessionId: formatSessionId(id),
-    stream,
-    channel: {
-      write: (data) => stdin.write(data),
-      closeStdin: () => stdin.closeStdin(),
-      taken: () => feed.taken(),
-      stop: async () => {
-        feed.stop();
-        stdin.close();
-      },
-    },
-    stdin: hasStdin,
-    tty: false,
-  });
+  return journalCommand(handle, started, stdin, { sessionId: formatSessionId(id), stdin: hasStdin });
 }

@@ -1,13 +1,13 @@
 import {
   CommandStream,
   SandboxError,
-  StreamingCommand,
   type AttachRequest,
   type SandboxCommand,
   type SandboxHandle,
 } from '#libs/contract';
 import { unconfirmed } from '../common/failed-answer.js';
 import { withinDeadline, type Deadline } from '../common/deadline.js';
+import { journalCommand, type CommandInput } from '../common/journal-command.js';
 import { commandExited, noSession, notRecorded, sessionLost } from '../common/journal-errors.js';
 import { parseSessionId, type SessionId } from '../common/session-id.js';
 import { checkSessionWord } from '../common/session-word.js';
@@ -47,7 +47,7 @@ async function join(
   deadline: Deadline,
 ): Promise<SandboxCommand> {
   const { id, sessionId, from } = request;
-  const { name, provider } = handle;
+  const { name } = handle;
   const stream = new CommandStream();
   let stdin: SessionStdin | undefined;
   const taken = new StdinTaken();
@@ -64,21 +64,11 @@ async function join(
     throw error;
   }
   if (stream.end !== undefined) stdin?.close();
-  return new StreamingCommand({
-    provider,
-    operation: 'attach',
-    handle,
-    sessionId,
-    stream,
-    channel: {
-      write: (data, options) => stdin?.write(data, options) ?? Promise.reject(commandExited()),
-      closeStdin: () => stdin?.closeStdin() ?? Promise.resolve(),
-      taken: () => feed.taken(),
-      stop: async () => feed.stop(),
-    },
-    stdin: request.stdin,
-    tty: false,
-  });
+  const input: CommandInput = {
+    write: (data, options) => stdin?.write(data, options) ?? Promise.reject(commandExited()),
+    closeStdin: () => stdin?.closeStdin() ?? Promise.resolve(),
+  };
+  return journalCommand(handle, { stream, feed }, input, { operation: 'attach', sessionId, stdin: request.stdin });
 }
 
 /** `undefined`: it ended meanwhile, which its output will say. */

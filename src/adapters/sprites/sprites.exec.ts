@@ -1,7 +1,14 @@
-import { StreamingCommand, collectExec, type ExecRequest, type ExecResult, type SandboxHandle } from '#libs/contract';
+import {
+  collectExec,
+  type ExecRequest,
+  type ExecResult,
+  type SandboxHandle,
+  type StreamingCommand,
+} from '#libs/contract';
 import { checkArguments } from '../common/command-words.js';
 import { withinDeadline, type Deadline } from '../common/deadline.js';
 import { EXEC_STOP } from '../common/exec-stop.js';
+import { journalCommand } from '../common/journal-command.js';
 import { socketTimeoutMs, type SpritesClient } from './sprites.client.js';
 import { findSession } from './sprites.find-session.js';
 import { killProcess } from './sprites.kill.js';
@@ -27,7 +34,8 @@ export async function execInSprite(
         startCommand(client, handle.name, spec, deadline, connecting),
       );
     started = await withinDeadline(socketTimeoutMs(client), signal, begin);
-    return commandOf(handle, started, stdin !== undefined);
+    const input = new SessionStdin({ ...started, ended: started.stream.exit });
+    return journalCommand(handle, started, input, { stdin: stdin !== undefined });
   };
   return collectExec(start(), {
     ...rest,
@@ -40,27 +48,6 @@ export async function execInSprite(
 /** Nothing is started for a caller who was told by then that the time is up. */
 function connectMs(client: SpritesClient, { timeoutMs = Infinity, startedAtMs }: ExecRequest): number {
   return Math.min(socketTimeoutMs(client), Math.max(0, startedAtMs + timeoutMs - performance.now()) + LATER_MS);
-}
-
-function commandOf(handle: SandboxHandle, started: StartedCommand, stdin: boolean): StreamingCommand {
-  const { stream, feed } = started;
-  const input = new SessionStdin({ ...started, ended: stream.exit });
-  return new StreamingCommand({
-    provider: handle.provider,
-    handle,
-    stream,
-    channel: {
-      write: (data, options) => input.write(data, options),
-      closeStdin: () => input.closeStdin(),
-      taken: () => feed.taken(),
-      stop: async () => {
-        feed.stop();
-        input.close();
-      },
-    },
-    stdin,
-    tty: false,
-  });
 }
 
 /**

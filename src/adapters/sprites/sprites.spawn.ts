@@ -1,6 +1,7 @@
-import { StreamingCommand, type SandboxCommand, type SandboxHandle, type SpawnRequest } from '#libs/contract';
+import type { SandboxCommand, SandboxHandle, SpawnRequest } from '#libs/contract';
 import { checkArguments } from '../common/command-words.js';
 import { withinDeadline } from '../common/deadline.js';
+import { journalCommand } from '../common/journal-command.js';
 import { formatSessionId } from '../common/session-id.js';
 import type { StdinOwners } from '../common/stdin-owners.js';
 import { socketTimeoutMs, type SpritesClient } from './sprites.client.js';
@@ -18,7 +19,7 @@ export async function spawnInSprite(
   checkArguments(request);
   return withinDeadline(socketTimeoutMs(client), request.signal, async (deadline) => {
     if (request.tty) return spawnTerminal(client, handle, { ...request, tty: request.tty }, deadline);
-    const { name, provider } = handle;
+    const { name } = handle;
     const spec = { ...request, once: false, stderrToStdout: false };
     const { nonce, process, stream, feed, taken } = await startCommand(client, name, spec, deadline);
     const sessionId = formatSessionId({ pid: process.pid, nonce });
@@ -32,22 +33,6 @@ export async function spawnInSprite(
       ...(request.detachable && { attach: () => attachStdin(client, name, process.pid) }),
     });
     stream.exit.then(owner.release, owner.release);
-    return new StreamingCommand({
-      provider,
-      handle,
-      sessionId,
-      stream,
-      channel: {
-        write: (data, options) => stdin.write(data, options),
-        closeStdin: () => stdin.closeStdin(),
-        taken: () => feed.taken(),
-        stop: async () => {
-          feed.stop();
-          stdin.close();
-        },
-      },
-      stdin: request.stdin,
-      tty: false,
-    });
+    return journalCommand(handle, { stream, feed }, stdin, { sessionId, stdin: request.stdin });
   });
 }
