@@ -43,6 +43,17 @@ export async function expectUsable(t: CaseContext, handle: SandboxHandle): Promi
   expectEqual('exit code of the next exec', (await t.exec(handle, t.words.print({ exitCode: 3 }))).exitCode, 3);
 }
 
+/** @throws {Mismatch} unless that is its status; one that parks by itself may run or be suspended at any time */
+export async function expectStatus(
+  t: CaseContext,
+  handle: SandboxHandle,
+  expected: 'running' | 'suspended',
+): Promise<void> {
+  const allowed = t.adapter.traits.parks === 'on_request' ? [expected] : ['running', 'suspended'];
+  const { status } = await t.adapter.get(handle);
+  expectThat('status', allowed.includes(status), allowed.join(' or '), status);
+}
+
 /** The permissions of a file. */
 export async function modeOf(t: CaseContext, handle: SandboxHandle, path: string): Promise<number> {
   return Number.parseInt((await t.exec(handle, t.words.showMode(path))).text(), 8);

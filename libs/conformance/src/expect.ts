@@ -8,6 +8,8 @@ export interface ExpectedError {
   readonly code: SandboxErrorCode | readonly SandboxErrorCode[];
   readonly detail?: SandboxErrorDetail | readonly SandboxErrorDetail[];
   readonly effect?: SandboxEffect | readonly SandboxEffect[];
+  /** This very value. */
+  readonly cause?: unknown;
 }
 
 /** That both are deeply the same. @throws {Mismatch} */
@@ -41,7 +43,8 @@ export function expectError(what: string, error: unknown, expected: ExpectedErro
     error instanceof SandboxError &&
     isOneOf(error.code, expected.code) &&
     (expected.detail === undefined || isOneOf(error.detail, expected.detail)) &&
-    (expected.effect === undefined || isOneOf(error.effect, expected.effect));
+    (expected.effect === undefined || isOneOf(error.effect, expected.effect)) &&
+    (expected.cause === undefined || error.cause === expected.cause);
   if (holds) return error;
   throw new Mismatch(
     what,

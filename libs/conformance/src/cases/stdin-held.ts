@@ -1,6 +1,6 @@
 import type { SandboxError } from '#libs/contract';
 import type { ConformanceCase } from '../conformance-case.js';
-import { expectEqual, expectRejection, expectThat } from '../expect.js';
+import { expectEqual, expectRejection } from '../expect.js';
 import { expectExit, ready, start, startEcho } from '../session.js';
 
 /** More than pipes and requests on the way can hold. */
@@ -95,18 +95,13 @@ export const heldStdinCases: readonly ConformanceCase[] = [
         expectRejection(`write ${i}`, command.writeStdin(data, { signal: over.signal }), {
           code: 'aborted',
           effect: i === 0 ? 'unknown' : 'none',
+          cause: reason,
         }),
       );
       // Both are in the queue, and the first of them has begun, once another call has gone to the sandbox and back.
       await t.exec(command.handle, t.words.print({}));
       over.abort(reason);
-      const errors = await t.within('the rejections', 5_000, Promise.all(rejections));
-      expectThat(
-        'causes',
-        errors.every(({ cause }) => cause === reason),
-        'the reason of the signal',
-        errors,
-      );
+      await t.within('the rejections', 5_000, Promise.all(rejections));
     },
   },
   {

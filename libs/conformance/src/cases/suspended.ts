@@ -1,6 +1,6 @@
 import type { ConformanceCase } from '../conformance-case.js';
-import { expectFile, expectGone } from '../errands.js';
-import { expectEqual, expectThat } from '../expect.js';
+import { expectFile, expectGone, expectStatus } from '../errands.js';
+import { expectEqual } from '../expect.js';
 import { expectListed, startReady } from '../session.js';
 
 const ERRAND = { trigger: 'go', mark: 'made' } as const;
@@ -16,10 +16,8 @@ export const suspendedCases: readonly ConformanceCase[] = [
     async run(t) {
       const handle = await t.sandbox();
       await t.adapter.suspend(handle);
-      const allowed = t.adapter.traits.parks === 'on_request' ? ['suspended'] : ['suspended', 'running'];
       for (let round = 0; round < 3; round++) {
-        const { status } = await t.adapter.get(handle);
-        expectThat('status', allowed.includes(status), allowed.join(' or '), status);
+        await expectStatus(t, handle, 'suspended');
         expectEqual('whether it is listed', (await t.adapter.listAllNames()).includes(handle.name), true);
         // What it may have set off has had its turn.
         await new Promise((resolve) => setImmediate(resolve));
