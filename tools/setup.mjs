@@ -14,7 +14,7 @@ const DEPENDENCIES = ['dependencies', 'devDependencies', 'optionalDependencies',
 const MACHINE = `${process.platform}-${process.arch}-${process.versions.modules}`;
 
 /** A set-up that cannot go on, with what to do about it; `exitCode` is that of the program that failed. */
-export class SetupError extends Error {
+class SetupError extends Error {
   constructor(message, exitCode = 1) {
     super(message);
     this.exitCode = exitCode;

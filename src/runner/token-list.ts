@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { isRunnerId } from './names.js';
 
 /** Characters that a runner token has at least. */
-export const MIN_TOKEN_LENGTH = 16;
+const MIN_TOKEN_LENGTH = 16;
 
 interface Entry {
   readonly runnerId: string;

@@ -3,7 +3,7 @@ import { isSpec, type Files } from './files.js';
 import { edges, isPackage, unitOf, type Edge } from './modules.js';
 
 /** Each group may import only from groups above it, and its members not from each other. */
-export const GROUPS: readonly (readonly string[])[] = [
+const GROUPS: readonly (readonly string[])[] = [
   ['libs/contract'],
   ['libs/protocol', 'libs/process'],
   ['libs/conformance', 'libs/testing', 'libs/emulators'],

@@ -36,8 +36,4 @@ export class Tally {
   get value(): Counts {
     return { ...this.counts };
   }
-
-  get allZero(): boolean {
-    return Object.values(this.counts).every((count) => count === 0);
-  }
 }

@@ -48,7 +48,7 @@ export interface Digest {
 }
 
 /** Counts and hashes one stream, and fails on a frame that does not continue it. */
-export class StreamDigest {
+class StreamDigest {
   #bytes = 0;
   readonly #hash: Hash = createHash('sha256');
 

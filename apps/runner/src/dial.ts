@@ -17,7 +17,7 @@ export interface DialLimits {
   readonly refusalMs: number;
 }
 
-export const DIAL_LIMITS: DialLimits = Object.freeze({ handshakeMs: 30_000, refusalBytes: 4_096, refusalMs: 2_000 });
+const DIAL_LIMITS: DialLimits = Object.freeze({ handshakeMs: 30_000, refusalBytes: 4_096, refusalMs: 2_000 });
 
 /** How a link ended. The socket is closed when this is known. */
 export type LinkEnd =

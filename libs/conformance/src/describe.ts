@@ -25,7 +25,7 @@ export function describe(value: unknown, depth = 0): string {
 }
 
 /** Code, detail and effect of an error, what it says, and the error behind it. */
-export function describeError(error: SandboxError): string {
+function describeError(error: SandboxError): string {
   const { code, detail, effect, message, cause } = error;
   const named = `${code}${detail === undefined ? '' : ` / ${detail}`}`;
   // Under Jest an error of the system is of another realm than this file.

@@ -135,14 +135,10 @@ export async function expectObedient(
   await expectExit(reading, exitCode, stdout);
 }
 
-/** Which sessions are listed, in the order of their ids. */
-export async function listedIds(t: CaseContext, handle: SandboxHandle): Promise<string[]> {
-  return (await t.adapter.listSessions(handle)).map(({ id }) => id).toSorted();
-}
-
 /** @throws {Mismatch} unless exactly these sessions are listed, each once */
 export async function expectListed(t: CaseContext, handle: SandboxHandle, ids: readonly string[]): Promise<void> {
-  expectEqual('sessions', await listedIds(t, handle), ids.toSorted());
+  const listed = (await t.adapter.listSessions(handle)).map(({ id }) => id);
+  expectEqual('sessions', listed.toSorted(), ids.toSorted());
 }
 
 /** The output of what was ended from outside comes to an end, and that is no success. @throws {Mismatch} */

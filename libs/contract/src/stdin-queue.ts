@@ -190,7 +190,7 @@ function failAfterPart(error: unknown): never {
 }
 
 /** What stdin answers once the process is gone. */
-export function exitedError(effect: SandboxEffect): SandboxError {
+function exitedError(effect: SandboxEffect): SandboxError {
   return new SandboxError('command_exited', { effect, message: 'the command has exited' });
 }
 

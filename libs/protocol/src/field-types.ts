@@ -58,7 +58,7 @@ export function oneOf<const T extends readonly string[]>(...words: T): Field<T[n
   return check<T[number]>(`one of ${words.join(', ')}`, (v) => words.includes(v as string));
 }
 
-export function objectOf<S extends Shape>(type: string, shape: S): Field<Typed<S>> {
+function objectOf<S extends Shape>(type: string, shape: S): Field<Typed<S>> {
   return new Field<Typed<S>>(
     type,
     (value) => {

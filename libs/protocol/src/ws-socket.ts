@@ -59,7 +59,7 @@ export function bindSocket(
 }
 
 /** A {@link Socket} over a WebSocket of `ws`. No method throws, in any state. */
-export class WsSocket implements Socket {
+class WsSocket implements Socket {
   private paused = false;
   private yielding = false;
   private turnBytes = 0;

@@ -5,7 +5,7 @@ import { PROBE, READ, RECORD_KILL } from './shim-read.js';
 import { RUN } from './shim-run.js';
 
 /** How many ended sessions keep their journal in a sandbox: of detachable ones, and of all others. */
-export const KEPT_SESSIONS = { detachable: 100, other: 20 } as const;
+const KEPT_SESSIONS = { detachable: 100, other: 20 } as const;
 
 /** A command for the shim to run. */
 export interface ShimCommand {

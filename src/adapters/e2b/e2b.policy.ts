@@ -11,7 +11,7 @@ const EVERYWHERE = '0.0.0.0/0';
 const ATTEMPTS = 8;
 
 /** What the service is told. Of names it lets nothing pass without a rule that denies everything beneath them. */
-export function networkFor({ allow }: NetworkPolicy): Readonly<Record<string, unknown>> {
+function networkFor({ allow }: NetworkPolicy): Readonly<Record<string, unknown>> {
   const hosts = [...new Set(allow.map((host) => host.toLowerCase()))];
   if (hosts.includes('*')) return { allowOut: [], denyOut: [], allow_internet_access: true };
   return { allowOut: hosts, denyOut: [EVERYWHERE] };

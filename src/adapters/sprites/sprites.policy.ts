@@ -15,7 +15,7 @@ const READ_BACKS = 5;
  * Rules for exactly these hosts. The service lets everything pass where there is no rule, so what is not allowed is
  * denied by a rule of its own.
  */
-export function rulesFor({ allow }: NetworkPolicy): { domain: string; action: 'allow' | 'deny' }[] {
+function rulesFor({ allow }: NetworkPolicy): { domain: string; action: 'allow' | 'deny' }[] {
   const domains = [...new Set(allow.map((host) => host.toLowerCase()))];
   const rules = domains.map((domain) => ({ domain, action: 'allow' as const }));
   return domains.includes('*') ? rules : [...rules, { domain: '*', action: 'deny' }];

@@ -20,7 +20,7 @@ export interface SpriteProgram {
 }
 
 /** The parameters of an exec that belong to how long it lives. */
-export function lifetime(lives: SpriteProgram['lives']): [string, string][] {
+function lifetime(lives: SpriteProgram['lives']): [string, string][] {
   if (lives !== 'on') return [['max_run_after_disconnect', lives]];
   // Neither alone is documented to be enough.
   return [

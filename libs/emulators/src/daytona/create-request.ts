@@ -84,7 +84,7 @@ export function sizeOf(body: Body, usual: Size): Size {
 }
 
 /** @throws {ApiFailure} 400 */
-export function textOf(body: Body, name: string): string | undefined {
+function textOf(body: Body, name: string): string | undefined {
   const value = body[name];
   if (value === undefined || value === null) return undefined;
   if (typeof value !== 'string') throw apiFailure(400, `${name} must be a string`);

@@ -77,7 +77,7 @@ export class Session {
 }
 
 /** Why a call that waited for a command got nothing: its session was deleted meanwhile. */
-export class SessionGone extends DaemonFailure {
+class SessionGone extends DaemonFailure {
   constructor() {
     super(404, 'session not found');
   }

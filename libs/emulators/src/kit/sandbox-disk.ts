@@ -6,7 +6,7 @@ import { basename, dirname, isAbsolute, join, normalize, resolve } from 'node:pa
 const MOST_HOPS = 40;
 
 /** Thrown for a path that a symlink leads out of the sandbox: there is nothing there, as far as the sandbox goes. */
-export class OutsideSandbox extends Error {
+class OutsideSandbox extends Error {
   readonly code = 'ENOENT';
 }
 

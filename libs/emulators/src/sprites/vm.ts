@@ -3,7 +3,7 @@ import type { Fleet } from './fleet.js';
 import { refusal } from './refusals.js';
 import type { Sprite } from './sprite.js';
 
-export const SPRITE_VERSION = '0.0.1-rc46';
+const SPRITE_VERSION = '0.0.1-rc46';
 /** On every answer that comes from a sprite. */
 export const VM_HEADERS = { 'sprite-version': SPRITE_VERSION } as const;
 
