@@ -17,14 +17,14 @@ export class RunnerSettings {
   @IsString()
   readonly tokens?: string;
 
-  /** Between two heartbeats to `RunnerHost`. Environment: `RUNNER_HEARTBEAT_INTERVAL_MS`. @default 20 000 */
+  /** The time between two heartbeats to `RunnerHost`. Environment: `RUNNER_HEARTBEAT_INTERVAL_MS`. @default 20 000 */
   @Setting('RUNNER_HEARTBEAT_INTERVAL_MS', 'number')
   @IsInt()
   @Min(10)
   @Max(DAY)
   readonly heartbeatIntervalMs: number = 20_000;
 
-  /** Between two pings. Environment: `RUNNER_PING_INTERVAL_MS`. @default 20 000 */
+  /** The time between two pings. Environment: `RUNNER_PING_INTERVAL_MS`. @default 20 000 */
   @Setting('RUNNER_PING_INTERVAL_MS', 'number')
   @IsInt()
   @Min(10)
@@ -32,8 +32,8 @@ export class RunnerSettings {
   readonly pingIntervalMs: number = PROTOCOL_LIMITS.pingIntervalMs;
 
   /**
-   * Without one byte from the daemon for this long, its connection is dropped. More than twice `pingIntervalMs` lets
-   * one ping be lost. Environment: `RUNNER_SILENCE_MS`.
+   * After this long without a byte from the daemon its connection is dropped. Make it more than twice `pingIntervalMs`,
+   * so that one ping may be lost. Environment: `RUNNER_SILENCE_MS`.
    *
    * @default 45 000
    */
@@ -55,7 +55,7 @@ export class RunnerSettings {
   @Max(DAY)
   readonly probeTimeoutMs: number = PROTOCOL_LIMITS.probeTimeoutMs;
 
-  /** For the reply of a daemon to most requests. Environment: `RUNNER_REQUEST_TIMEOUT_MS`. @default 30 000 */
+  /** How long most requests wait for a daemon's reply. Environment: `RUNNER_REQUEST_TIMEOUT_MS`. @default 30 000 */
   @Setting('RUNNER_REQUEST_TIMEOUT_MS', 'number')
   @IsInt()
   @Min(10)
@@ -63,8 +63,8 @@ export class RunnerSettings {
   readonly requestTimeoutMs: number = PROTOCOL_LIMITS.requestTimeoutMs;
 
   /**
-   * What pending calls get at shutdown before connections close with 1001. Spawned commands are not waited for: their
-   * readers end `runner_disconnected`, and may attach again. Environment: `RUNNER_DRAIN_MS`. @default 40 000
+   * How long pending calls get at shutdown before connections close with 1001. Spawned commands are not waited for:
+   * their readers end with `runner_disconnected`, and may attach again. Environment: `RUNNER_DRAIN_MS`. @default 40 000
    */
   @Setting('RUNNER_DRAIN_MS', 'number')
   @IsInt()
@@ -72,7 +72,12 @@ export class RunnerSettings {
   @Max(DAY)
   readonly drainMs: number = PROTOCOL_LIMITS.drainMs;
 
-  /** Dials that wait for the authenticator at once; one more is refused with 503. Environment: `RUNNER_MAX_PENDING_AUTHENTICATIONS`. @default 512 */
+  /**
+   * How many dials may wait for the authenticator at once; one more is refused with 503. Environment:
+   * `RUNNER_MAX_PENDING_AUTHENTICATIONS`.
+   *
+   * @default 512
+   */
   @Setting('RUNNER_MAX_PENDING_AUTHENTICATIONS', 'number')
   @IsInt()
   @Min(1)

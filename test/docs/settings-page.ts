@@ -8,8 +8,9 @@ export function settingsPage(): string {
 
 ## Of the modules
 
-Each is an option of \`forRoot\` (of an adapter: of its options class, \`new SpritesOptions({ … })\`), a member of what the \`useFactory\` of \`forRootAsync\` gives, and a variable of the
-environment, which the modules read through \`@nestjs/config\` and the adapters directly. An option beats the environment, that beats the default;
+Each can be given as an option of \`forRoot\`, or by the \`useFactory\` of \`forRootAsync\`; those of an adapter go to its
+options class, such as \`new SpritesOptions({ … })\`. Each can also be set by an environment variable, which the modules
+read through \`@nestjs/config\` and the adapters directly. An option beats the environment, which beats the default;
 \`undefined\`, \`null\` and \`''\` count as unset. A wrong value keeps the application from starting, with one message that
 names every setting at fault. Times are in milliseconds.
 
@@ -19,7 +20,7 @@ What can only be given in code, such as adapters, hosts and paths, is described 
 
 ## Of the daemon
 
-A flag beats the environment, that beats the default; an empty value counts as unset. \`sandbox-runner --help\` has the
+A flag beats the environment, which beats the default; an empty value counts as unset. \`sandbox-runner --help\` has the
 same with more words.
 
 ${table(

@@ -7,13 +7,13 @@ import { Setting, readEnvironment, resolveSettings, type SettingsInput } from '.
  * default. Shows no key when it is printed.
  */
 export class DaytonaOptions {
-  /** Of one organization. Without it every call is `denied`. Environment: `DAYTONA_API_KEY`. @default none */
+  /** The key of one organization. Without it every call is `denied`. Environment: `DAYTONA_API_KEY`. @default none */
   @Setting('DAYTONA_API_KEY', 'text')
   @IsOptional()
   @Matches(/^[\x21-\x7e]+$/, { message: 'apiKey must hold printable ASCII characters only' })
   readonly apiKey?: string;
 
-  /** Of the control plane, with its path. Environment: `DAYTONA_API_URL`. @default 'https://app.daytona.io/api' */
+  /** The URL of the API, with its path. Environment: `DAYTONA_API_URL`. @default 'https://app.daytona.io/api' */
   @Setting('DAYTONA_API_URL', 'text')
   @IsUrl({ require_tld: false, require_protocol: true, protocols: ['https', 'http'], disallow_auth: true })
   readonly apiUrl: string = 'https://app.daytona.io/api';
@@ -28,7 +28,7 @@ export class DaytonaOptions {
   @Matches(/^\S+$/, { message: 'snapshot must hold no white space' })
   readonly snapshot?: string;
 
-  /** First wait before an idempotent request is sent again. Environment: `SANDBOX_RETRY_BASE_MS`. @default 250 */
+  /** The first wait before an idempotent request is sent again. Environment: `SANDBOX_RETRY_BASE_MS`. @default 250 */
   @Setting('SANDBOX_RETRY_BASE_MS', 'number')
   @IsInt()
   @Min(1)

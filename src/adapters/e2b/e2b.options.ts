@@ -9,20 +9,20 @@ const URL_RULES = { require_tld: false, require_protocol: true, protocols: ['htt
  * default. Shows no key when it is printed.
  */
 export class E2bOptions {
-  /** Of the E2B API. Without it every call is `denied`. Environment: `E2B_API_KEY`. @default none */
+  /** The key for the E2B API. Without it every call is `denied`. Environment: `E2B_API_KEY`. @default none */
   @Setting('E2B_API_KEY', 'text')
   @IsOptional()
   @Matches(/^[\x21-\x7e]+$/, { message: 'apiKey must hold printable ASCII characters only' })
   readonly apiKey?: string;
 
-  /** Of the API; may have a path. Environment: `E2B_BASE_URL`. @default 'https://api.e2b.app' */
+  /** The URL of the API; may have a path. Environment: `E2B_BASE_URL`. @default 'https://api.e2b.app' */
   @Setting('E2B_BASE_URL', 'text')
   @IsUrl(URL_RULES)
   readonly baseUrl: string = 'https://api.e2b.app';
 
   /**
-   * One host for every sandbox, which tells them apart by the routing headers of the service. Environment:
-   * `E2B_SANDBOX_URL`.
+   * The URL of one host that serves every sandbox, and tells them apart by the routing headers of the service.
+   * Environment: `E2B_SANDBOX_URL`.
    *
    * @default none: every sandbox has a host of its own below the domain
    */
@@ -32,7 +32,7 @@ export class E2bOptions {
   readonly sandboxUrl?: string;
 
   /**
-   * Below which the hosts of sandboxes are, unless the service says another. Environment: `E2B_DOMAIN`.
+   * The domain that the hosts of sandboxes are in, unless the service names another. Environment: `E2B_DOMAIN`.
    *
    * @default none: the host of `baseUrl` without its label `api`
    */
@@ -41,21 +41,21 @@ export class E2bOptions {
   @Matches(/^[A-Za-z0-9.-]+(?::\d{1,5})?$/, { message: 'domain must be a host name, with a port or without' })
   readonly domain?: string;
 
-  /** What sandboxes are made from. Environment: `E2B_TEMPLATE`. @default 'base' */
+  /** The template that sandboxes are made from. Environment: `E2B_TEMPLATE`. @default 'base' */
   @Setting('E2B_TEMPLATE', 'text')
   @IsString()
   @Matches(/^\S+$/, { message: 'template must hold no white space' })
   readonly template: string = 'base';
 
-  /** Whom commands run as, and files belong to. Environment: `E2B_USER`. @default none: the template's own */
+  /** The user that commands run as, and files belong to. Environment: `E2B_USER`. @default none: the template's own */
   @Setting('E2B_USER', 'text')
   @IsOptional()
   @Matches(/^[A-Za-z0-9_][A-Za-z0-9._-]{0,31}$/, { message: 'user must be the name of a user' })
   readonly user?: string;
 
   /**
-   * For one operation, in milliseconds. Making, pausing and waking a sandbox get at least 80 000, since the service
-   * works on them that long. Environment: `E2B_TIMEOUT_MS`.
+   * How long one operation may take, in milliseconds. Creating, pausing and waking a sandbox get at least 80 000, since
+   * they may take the service that long. Environment: `E2B_TIMEOUT_MS`.
    *
    * @default 30 000
    */
@@ -66,7 +66,7 @@ export class E2bOptions {
   readonly timeoutMs: number = 30_000;
 
   /**
-   * How long a sandbox runs on without a command that is read here; then it is paused. Environment: `E2B_TTL_SECONDS`.
+   * How long a sandbox runs on while no command of it is read here; then it is paused. Environment: `E2B_TTL_SECONDS`.
    *
    * @default 1 800
    */
@@ -77,7 +77,7 @@ export class E2bOptions {
   readonly ttlSeconds: number = 1800;
 
   /**
-   * How often a stream without output gives a sign of life. One that gave none for three times that counts as lost.
+   * How often a stream without output sends a sign of life. After three times as long without one it counts as lost.
    * Environment: `E2B_KEEPALIVE_SECONDS`.
    *
    * @default 15
@@ -88,7 +88,7 @@ export class E2bOptions {
   @Max(90)
   readonly keepaliveSeconds: number = 15;
 
-  /** First wait before an idempotent request is sent again. Environment: `SANDBOX_RETRY_BASE_MS`. @default 250 */
+  /** The first wait before an idempotent request is sent again. Environment: `SANDBOX_RETRY_BASE_MS`. @default 250 */
   @Setting('SANDBOX_RETRY_BASE_MS', 'number')
   @IsInt()
   @Min(1)

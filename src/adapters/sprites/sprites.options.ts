@@ -8,7 +8,7 @@ import { Setting, readEnvironment, resolveSettings, type SettingsInput } from '.
  */
 export class SpritesOptions {
   /**
-   * Of the Sprites API. Without it every call is `denied`. Environment: `SPRITES_TOKEN`.
+   * The token for the Sprites API. Without it every call is `denied`. Environment: `SPRITES_TOKEN`.
    *
    * @default none
    */
@@ -17,14 +17,14 @@ export class SpritesOptions {
   @Matches(/^[\x21-\x7e]+$/, { message: 'token must hold printable ASCII characters only' })
   readonly token?: string;
 
-  /** Of the API; may have a path. Environment: `SPRITES_BASE_URL`. @default 'https://api.sprites.dev' */
+  /** The URL of the API; may have a path. Environment: `SPRITES_BASE_URL`. @default 'https://api.sprites.dev' */
   @Setting('SPRITES_BASE_URL', 'text')
   @IsUrl({ require_tld: false, require_protocol: true, protocols: ['https', 'http'], disallow_auth: true })
   readonly baseUrl: string = 'https://api.sprites.dev';
 
   /**
-   * For one operation over HTTP, in milliseconds. A WebSocket gets twice as long, since it may wake a sprite; a network
-   * policy at least 90 000. Environment: `SPRITES_TIMEOUT_MS`.
+   * How long one operation over HTTP may take, in milliseconds. A WebSocket gets twice as long, since it may wake a
+   * sprite; a network policy gets at least 90 000. Environment: `SPRITES_TIMEOUT_MS`.
    *
    * @default 30 000
    */
@@ -34,7 +34,7 @@ export class SpritesOptions {
   @Max(3_600_000)
   readonly timeoutMs: number = 30_000;
 
-  /** Whether new sprites can be opened by everyone at their URL. Environment: `SPRITES_PUBLIC_URLS`. @default true */
+  /** Whether everyone can open new sprites at their URL. Environment: `SPRITES_PUBLIC_URLS`. @default true */
   @Setting('SPRITES_PUBLIC_URLS', 'boolean')
   @IsBoolean()
   readonly publicUrls: boolean = true;
@@ -48,7 +48,7 @@ export class SpritesOptions {
   @IsBoolean()
   readonly checkpointCreationEnabled: boolean = false;
 
-  /** First wait before an idempotent request is sent again. Environment: `SANDBOX_RETRY_BASE_MS`. @default 250 */
+  /** The first wait before an idempotent request is sent again. Environment: `SANDBOX_RETRY_BASE_MS`. @default 250 */
   @Setting('SANDBOX_RETRY_BASE_MS', 'number')
   @IsInt()
   @Min(1)
