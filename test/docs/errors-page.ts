@@ -15,7 +15,8 @@ export function errorsPage(): string {
 Every rejection of a sandbox operation is a \`SandboxError\`. Its \`code\` says what happened, \`detail\` which case of it,
 and \`effect\` whether the remote side acted: \`none\`, it did not; \`done\`, it did although the call failed; \`unknown\`,
 nobody can tell, so look before doing it again. Calls that only read have no other effect than \`none\`. Codes and details
-are API, messages are for people.
+are API, messages are for people. Messages name no file: \`path\` does, as the caller named it, escaped where it holds
+control characters, and cut at 256 characters.
 
 A process that exits with another code than 0 is a result, not an error.
 

@@ -344,6 +344,46 @@ describe('errors', () => {
     expect(await failureOf(exec)).toMatchObject({ code: 'aborted', effect: 'unknown', cause: 'why' });
   });
 
+  const ABOUT_A_FILE: readonly [SandboxOperation, (adapter: SandboxAdapter, path: string) => Promise<unknown>][] = [
+    ['writeFile', (adapter, path) => adapter.writeFile(box, path, 'content')],
+    ['readFile', (adapter, path) => adapter.readFile(box, path)],
+    ['listFiles', (adapter, path) => adapter.listFiles(box, path)],
+    ['statFile', (adapter, path) => adapter.statFile(box, path)],
+    ['hostPath', (adapter, path) => adapter.hostPath(box, path)],
+  ];
+
+  test.each(ABOUT_A_FILE)('of %s name the file beside the message, in one line that is never long', async (_, call) => {
+    const adapter = new FullAdapter();
+    const complete = new SandboxError('not_found', {
+      message: 'no such file',
+      provider: 'fake',
+      operation: 'readFile',
+    });
+    for (const thrown of [complete, new TypeError('x')]) {
+      adapter.failure = { thrown };
+      const failure = (await failureOf(call(adapter, '~/a b/é\n\u001b[31m\u202e'))) as SandboxError;
+      expect(failure).toMatchObject({ path: '~/a b/é\\u{a}\\u{1b}[31m\\u{202e}' });
+      expect(failure.message).not.toContain('a b');
+      expect(failure.with({ effect: 'none' })).toMatchObject({ path: failure.path });
+    }
+    expect(await failureOf(call(adapter, 'x'.repeat(256)))).toMatchObject({ path: 'x'.repeat(256) });
+    for (const path of ['y'.repeat(257), '\n'.repeat(100), '💡'.repeat(200)]) {
+      const { path: shown } = (await failureOf(call(adapter, path))) as SandboxError;
+      expect(shown).toHaveLength(256);
+      expect(shown).toMatch(/…$/);
+      expect(shown?.isWellFormed()).toBe(true);
+    }
+  });
+
+  test('of an argument that is no text, and of calls about no file, name none', async () => {
+    const adapter = new FullAdapter();
+    const { code, path } = (await failureOf(adapter.readFile(box, 'a\0b'))) as SandboxError;
+    expect([code, path]).toEqual(['invalid', 'a\\u{0}b']);
+    expect('path' in ((await failureOf(adapter.readFile(box, 5 as never))) as object)).toBe(false);
+    adapter.failure = { thrown: new SandboxError('unavailable') };
+    expect('path' in ((await failureOf(adapter.exec(box, '/bin/true'))) as object)).toBe(false);
+  });
+
   test('thrown synchronously or not errors at all are rejections', async () => {
     class Throwing extends PlainAdapter {
       protected override doGet(): Promise<SandboxInfo> {

@@ -153,23 +153,23 @@ export abstract class SandboxAdapter extends AdapterMethods {
   /** Parents are created. A given mode is kept, whatever the umask. */
   writeFile(handle: SandboxHandle, path: string, content: FileContent, options?: WriteFileOptions): Promise<void> {
     const check = (o: WriteFileOptions) => writeFileRequest(path, content, o);
-    return this.#call('writeFile', handle, options, check, (request) => this.doWriteFile(handle, request));
+    return this.#call('writeFile', handle, options, check, (request) => this.doWriteFile(handle, request), path);
   }
 
   /** Exact bytes. */
   readFile(handle: SandboxHandle, path: string, options?: CallOptions): Promise<Uint8Array> {
     const check = () => checkPath('path', path);
-    return this.#call('readFile', handle, options, check, (checked, o) => this.doReadFile(handle, checked, o));
+    return this.#call('readFile', handle, options, check, (checked, o) => this.doReadFile(handle, checked, o), path);
   }
 
   listFiles(handle: SandboxHandle, path: string, options?: CallOptions): Promise<FileEntry[]> {
     const check = () => checkPath('path', path);
-    return this.#call('listFiles', handle, options, check, (checked, o) => this.doListFiles(handle, checked, o));
+    return this.#call('listFiles', handle, options, check, (checked, o) => this.doListFiles(handle, checked, o), path);
   }
 
   statFile(handle: SandboxHandle, path: string, options?: CallOptions): Promise<FileStat> {
     const check = () => checkPath('path', path);
-    return this.#call('statFile', handle, options, check, (checked, o) => this.doStatFile(handle, checked, o));
+    return this.#call('statFile', handle, options, check, (checked, o) => this.doStatFile(handle, checked, o), path);
   }
 
   /**
@@ -249,19 +249,20 @@ export abstract class SandboxAdapter extends AdapterMethods {
   /** The path as a process inside sees it. */
   hostPath(handle: SandboxHandle, path: string, options?: CallOptions): Promise<string> {
     const check = () => checkPath('path', path);
-    return this.#call('hostPath', handle, options, check, (checked, o) => this.doHostPath(handle, checked, o));
+    return this.#call('hostPath', handle, options, check, (checked, o) => this.doHostPath(handle, checked, o), path);
   }
 
-  /** The one way from a public method to a protected one. */
+  /** The one way from a public method to a protected one. @param path what errors name: the file that it is about */
   #call<O extends CallOptions, C, T>(
     operation: SandboxOperation,
     subject: SandboxHandle | typeof ACCOUNT,
     given: O | undefined,
     check: (options: O) => C,
     run: (checked: C, options: O) => T | Promise<T>,
+    path?: unknown,
   ): Promise<T> {
-    if (this.#observer === undefined) return this.#attempt(operation, subject, given, check, run);
-    const attempt = (): Promise<T> => this.#attempt(operation, subject, given, check, run);
+    if (this.#observer === undefined) return this.#attempt(operation, subject, given, check, run, path);
+    const attempt = (): Promise<T> => this.#attempt(operation, subject, given, check, run, path);
     return observed(this.#observer, { provider: this.provider, operation }, attempt);
   }
 
@@ -272,6 +273,7 @@ export abstract class SandboxAdapter extends AdapterMethods {
     given: O | undefined,
     check: (options: O) => C,
     run: (checked: C, options: O) => T | Promise<T>,
+    path: unknown,
   ): Promise<T> {
     const { readOnly, needs }: OperationTraits = SANDBOX_OPERATIONS[operation];
     let signal: AbortSignal | undefined;
@@ -284,7 +286,7 @@ export abstract class SandboxAdapter extends AdapterMethods {
       if (needs !== undefined) await this.#gate(operation, needs, subject, options);
       return await run(checked, options);
     } catch (error) {
-      throw operationError(error, { provider: this.provider, operation, readOnly, signal });
+      throw operationError(error, { provider: this.provider, operation, readOnly, signal, path });
     }
   }
 

@@ -11,6 +11,8 @@ export interface SandboxErrorInit {
   readonly retryAfterMs?: number;
   readonly provider?: string;
   readonly operation?: string;
+  /** Of a call about a file: its path as the caller gave it, escaped and of bounded length. */
+  readonly path?: string;
   readonly cause?: unknown;
 }
 
@@ -31,6 +33,8 @@ export class SandboxError extends Error {
   declare readonly retryAfterMs?: number;
   declare readonly provider?: string;
   declare readonly operation?: string;
+  /** The file that the call was about, as its caller named it: control characters escaped, at most 256 characters. */
+  declare readonly path?: string;
 
   constructor(code: SandboxErrorCode, init: SandboxErrorInit = {}) {
     super(
@@ -43,6 +47,7 @@ export class SandboxError extends Error {
     if (init.retryAfterMs !== undefined) this.retryAfterMs = init.retryAfterMs;
     if (init.provider !== undefined) this.provider = init.provider;
     if (init.operation !== undefined) this.operation = init.operation;
+    if (init.path !== undefined) this.path = init.path;
     Object.defineProperty(this, BRAND, { value: true });
   }
 
@@ -59,6 +64,7 @@ export class SandboxError extends Error {
       ...(this.retryAfterMs !== undefined && { retryAfterMs: this.retryAfterMs }),
       ...(this.provider !== undefined && { provider: this.provider }),
       ...(this.operation !== undefined && { operation: this.operation }),
+      ...(this.path !== undefined && { path: this.path }),
       ...('cause' in this && { cause: this.cause }),
       ...changes,
     });
