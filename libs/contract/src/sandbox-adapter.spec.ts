@@ -233,6 +233,34 @@ describe('every operation', () => {
     expect(adapter.calls).toEqual([]);
   });
 
+  const OPEN: ReadonlySet<string> = new Set(['create', 'createNew']);
+
+  test.each(OPERATIONS.filter(([name]) => !OPEN.has(name)))(
+    '%s refuses an option that it does not know, and takes one that is undefined for none',
+    async (operation, call) => {
+      const adapter = new FullAdapter();
+      const refusal = { code: 'invalid', detail: 'argument', effect: 'none', operation, provider: 'fake' };
+      const failure = (await failureOf(call(adapter, box, { timeoutMS: 5 } as never))) as SandboxError;
+      expect(failure).toMatchObject(refusal);
+      expect(failure.message).toMatch(/^options: there is no 'timeoutMS'; \w+ takes signal/);
+      const secret = (await failureOf(call(adapter, box, { 'sk-hunter2': true } as never))) as SandboxError;
+      expect(secret).toMatchObject(refusal);
+      expect(secret.message).not.toContain('hunter2');
+      expect(adapter.calls).toEqual([]);
+      await call(adapter, box, { timeoutMS: undefined } as never);
+      expect(adapter.calls).toHaveLength(operation === 'capabilitiesOf' ? 0 : 1);
+    },
+  );
+
+  test.each(OPERATIONS.filter(([name]) => OPEN.has(name)))(
+    '%s leaves options to adapters that have more',
+    async (operation, call) => {
+      const adapter = new FullAdapter();
+      await call(adapter, box, { template: 't' } as never);
+      expect(adapter.calls).toEqual([[operation, 'box', { template: 't' }]]);
+    },
+  );
+
   test.each(ABOUT_A_SANDBOX)('%s refuses what is not a handle of this provider', async (operation, call) => {
     const adapter = new FullAdapter();
     const bad = [

@@ -3,6 +3,7 @@ import { AdapterMethods } from './adapter-methods.js';
 import { SANDBOX_OPERATIONS, type OperationTraits, type SandboxOperation } from './adapter-operations.js';
 import type { CallObserver } from './call-observer.js';
 import type { SandboxCapability } from './capabilities.js';
+import { checkOptions } from './check-options.js';
 import {
   checkNetworkPolicy,
   checkNonEmptyText,
@@ -35,8 +36,6 @@ import type {
 } from './operations.js';
 import { checkPath } from './process-checks.js';
 import { SandboxError } from './sandbox-error.js';
-
-const NO_OPTIONS: CallOptions = Object.freeze({});
 
 /** Stands for the handle in calls that are about the provider as a whole. */
 const ACCOUNT = Symbol('account');
@@ -278,7 +277,7 @@ export abstract class SandboxAdapter extends AdapterMethods {
     const { readOnly, needs }: OperationTraits = SANDBOX_OPERATIONS[operation];
     let signal: AbortSignal | undefined;
     try {
-      const options = (given === undefined || given === null ? NO_OPTIONS : checkObject('options', given)) as O;
+      const options = checkOptions(operation, given);
       signal = checkSignal(options.signal);
       if (subject !== ACCOUNT) this.#checkHandle(subject);
       const checked = check(options);

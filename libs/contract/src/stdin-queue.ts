@@ -1,5 +1,6 @@
 import { abortedError } from './aborted.js';
 import { toBytes } from './bytes.js';
+import { checkOptions } from './check-options.js';
 import { checkSignal } from './checks.js';
 import type { CommandChannel } from './command-channel.js';
 import type { CommandStream } from './command-stream.js';
@@ -61,7 +62,7 @@ export class StdinQueue {
 
   async write(data: Bytes, options?: CallOptions): Promise<void> {
     const bytes = toBytes('data', data);
-    const signal = checkSignal(options?.signal);
+    const signal = checkSignal(checkOptions('writeStdin', options).signal);
     if (this.#stream.end !== undefined) throw this.#endError('none');
     this.#checkOpen();
     if (this.#closing) throw refusal('stdin_closed', 'stdin was closed');
@@ -73,7 +74,7 @@ export class StdinQueue {
   }
 
   async close(options?: CallOptions): Promise<void> {
-    const signal = checkSignal(options?.signal);
+    const signal = checkSignal(checkOptions('closeStdin', options).signal);
     const { end } = this.#stream;
     if (end instanceof SandboxError) throw this.#endError('none');
     if (end !== undefined) return;

@@ -623,6 +623,16 @@ describe('stdin', () => {
     });
   }
 
+  test('an option that does not exist is refused by writes and by closing', async () => {
+    const { command, channel } = setUp();
+    const options = { timeoutMs: 5 } as never;
+    const refused = { code: 'invalid', detail: 'argument', effect: 'none', provider: 'fake' };
+    const [write, close] = [command.writeStdin('x', options), command.closeStdin(options)];
+    expect(await failureOf(write)).toMatchObject({ ...refused, operation: 'writeStdin' });
+    expect(await failureOf(close)).toMatchObject({ ...refused, operation: 'closeStdin' });
+    expect(channel.calls).toEqual([]);
+  });
+
   test('exit rejects pending writes with command_exited, though the channel never answers', async () => {
     const { command, channel, stream } = setUp();
     channel.holds = true;
