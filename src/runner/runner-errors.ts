@@ -19,6 +19,10 @@ export function noHost(): SandboxError {
   });
 }
 
+export function noIncarnation(): SandboxError {
+  return new SandboxError('not_found', { effect: 'none', message: 'runners have no sandbox with an instanceId' });
+}
+
 export function noPath(): SandboxError {
   return new SandboxError('provider', {
     detail: 'malformed_reply',

@@ -23,7 +23,7 @@ import { gatherContent } from './gather-content.js';
 import { isUnderHome, underHome } from './host-path.js';
 import { runningSessions } from './listed-sessions.js';
 import { parseRunnerSandboxName } from './names.js';
-import { hostFailed, isGone, noHost, noPath, runnerOffline } from './runner-errors.js';
+import { hostFailed, isGone, noHost, noIncarnation, noPath, runnerOffline } from './runner-errors.js';
 import { runnerExec } from './runner-exec.js';
 import { RunnerHost } from './runner-host.js';
 import { RUNNER_LIMITS } from './runner.tokens.js';
@@ -57,20 +57,21 @@ export class RunnerAdapter extends SandboxAdapter {
   }
 
   protected override async doCreate(name: string, { signal }: CallOptions): Promise<SandboxHandle> {
-    const link = await this.#linkTo(name);
+    const link = await this.#linkTo({ name });
     await link.request('create', { name }, { signal });
     return sandboxHandle(this.provider, name);
   }
 
-  protected override async doGet({ name }: SandboxHandle, { signal }: CallOptions): Promise<SandboxInfo> {
-    const link = await this.#linkTo(name);
-    const raw = await link.request('get', { name }, { signal });
+  protected override async doGet(handle: SandboxHandle, { signal }: CallOptions): Promise<SandboxInfo> {
+    const link = await this.#linkTo(handle);
+    const raw = await link.request('get', { name: handle.name }, { signal });
     return { status: raw.status === 'running' || raw.status === 'suspended' ? raw.status : 'unknown', raw };
   }
 
-  protected override async doDestroy({ name }: SandboxHandle, { signal }: CallOptions): Promise<void> {
-    const link = await this.#linkTo(name);
+  protected override async doDestroy(handle: SandboxHandle, { signal }: CallOptions): Promise<void> {
+    const { name } = handle;
     try {
+      const link = await this.#linkTo(handle);
       await link.request('destroy', { name }, { timeoutMs: this.limits.stopTimeoutMs, signal });
     } catch (error) {
       if (!(error instanceof SandboxError) || error.code !== 'not_found') throw error;
@@ -83,31 +84,31 @@ export class RunnerAdapter extends SandboxAdapter {
     return lists.flat();
   }
 
-  protected override async doSuspend({ name }: SandboxHandle, { signal }: CallOptions): Promise<void> {
-    const link = await this.#linkTo(name);
-    await link.request('suspend', { name }, { timeoutMs: this.limits.stopTimeoutMs, signal });
+  protected override async doSuspend(handle: SandboxHandle, { signal }: CallOptions): Promise<void> {
+    const link = await this.#linkTo(handle);
+    await link.request('suspend', { name: handle.name }, { timeoutMs: this.limits.stopTimeoutMs, signal });
   }
 
-  protected override async doResume({ name }: SandboxHandle, { signal }: CallOptions): Promise<SandboxHandle> {
-    const link = await this.#linkTo(name);
-    await link.request('resume', { name }, { signal });
-    return sandboxHandle(this.provider, name);
+  protected override async doResume(handle: SandboxHandle, { signal }: CallOptions): Promise<SandboxHandle> {
+    const link = await this.#linkTo(handle);
+    await link.request('resume', { name: handle.name }, { signal });
+    return sandboxHandle(this.provider, handle.name);
   }
 
-  protected override async doWriteFile({ name }: SandboxHandle, request: WriteFileRequest): Promise<void> {
+  protected override async doWriteFile(handle: SandboxHandle, request: WriteFileRequest): Promise<void> {
     const { path, mode, content, signal } = request;
     const data = await gatherContent(content, this.limits.writeFileBytes, signal);
-    const link = await this.#linkTo(name);
-    await link.request('write_file', { name, path, data, mode }, { signal });
+    const link = await this.#linkTo(handle);
+    await link.request('write_file', { name: handle.name, path, data, mode }, { signal });
   }
 
   protected override async doExec(handle: SandboxHandle, request: ExecRequest): Promise<ExecResult> {
-    return runnerExec(await this.#linkTo(handle.name), handle, request, this.limits);
+    return runnerExec(await this.#linkTo(handle), handle, request, this.limits);
   }
 
   protected override async doSpawn(handle: SandboxHandle, request: SpawnRequest): Promise<SandboxCommand> {
     const { cmd, args, env, dir, stdin, detachable, signal } = request;
-    const link = await this.#linkTo(handle.name);
+    const link = await this.#linkTo(handle);
     const stream = new CommandStream();
     const body = { name: handle.name, cmd, args, env, dir, stdin, detachable };
     const channel = await link.open('spawn', body, stream, { signal });
@@ -115,14 +116,14 @@ export class RunnerAdapter extends SandboxAdapter {
     return new StreamingCommand({ provider: this.provider, handle, sessionId, stream, channel, stdin, tty: false });
   }
 
-  protected override async doListSessions({ name }: SandboxHandle, { signal }: CallOptions): Promise<SandboxSession[]> {
-    const link = await this.#linkTo(name);
-    return runningSessions(await link.request('list_sessions', { name }, { signal }));
+  protected override async doListSessions(handle: SandboxHandle, { signal }: CallOptions): Promise<SandboxSession[]> {
+    const link = await this.#linkTo(handle);
+    return runningSessions(await link.request('list_sessions', { name: handle.name }, { signal }));
   }
 
   protected override async doAttach(handle: SandboxHandle, request: AttachRequest): Promise<SandboxCommand> {
     const { sessionId, from, stdin, signal } = request;
-    const link = await this.#linkTo(handle.name);
+    const link = await this.#linkTo(handle);
     const stream = new CommandStream();
     const channel = await link.open('attach', { name: handle.name, sessionId, from, stdin }, stream, { signal });
     return new StreamingCommand({
@@ -138,15 +139,17 @@ export class RunnerAdapter extends SandboxAdapter {
   }
 
   /** `~` and `/home/sprite` at the beginning mean the sandbox's directory; every other path is its own. */
-  protected override async doHostPath({ name }: SandboxHandle, path: string, options: CallOptions): Promise<string> {
+  protected override async doHostPath(handle: SandboxHandle, path: string, options: CallOptions): Promise<string> {
     if (!isUnderHome(path)) return path;
-    const link = await this.#linkTo(name);
-    const { path: home } = await link.request('get', { name }, { signal: options.signal });
+    const link = await this.#linkTo(handle);
+    const { path: home } = await link.request('get', { name: handle.name }, { signal: options.signal });
     if (home === undefined) throw noPath();
     return underHome(path, home);
   }
 
-  async #linkTo(name: string): Promise<RunnerLink> {
+  /** No daemon tells incarnations apart: one that a handle names is not there. */
+  async #linkTo({ name, instanceId }: Omit<SandboxHandle, 'provider'>): Promise<RunnerLink> {
+    if (instanceId !== undefined) throw noIncarnation();
     return this.#linkOf(parseRunnerSandboxName(name));
   }
 
