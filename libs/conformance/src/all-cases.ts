@@ -7,15 +7,18 @@ import { capabilityCases } from './cases/capabilities.js';
 import { contentCases } from './cases/content.js';
 import { endTellingCases } from './cases/ends-told.js';
 import { execArgumentCases } from './cases/exec-arguments.js';
+import { fedExecCases } from './cases/exec-fed.js';
 import { execStdinCases } from './cases/exec-stdin.js';
 import { execCases } from './cases/exec.js';
 import { callFaultCases } from './cases/faults-calls.js';
 import { outputFaultCases } from './cases/faults-output.js';
 import { stallCases } from './cases/faults-stalls.js';
+import { faultTellingCases } from './cases/faults-told.js';
 import { fileTellingCases } from './cases/files-told.js';
 import { readFileCases, writeFileCases } from './cases/files.js';
 import { handleCases } from './cases/handles.js';
 import { incarnationCases } from './cases/incarnations.js';
+import { lateReaderCases } from './cases/late-readers.js';
 import { lettingGoCases } from './cases/letting-go.js';
 import { lifecycleCases } from './cases/lifecycle.js';
 import { limitCases } from './cases/limits.js';
@@ -81,4 +84,7 @@ export const ALL_CASES: readonly ConformanceCase[] = Object.freeze([
   ...atTermCases,
   ...lettingGoCases,
   ...endTellingCases,
+  ...lateReaderCases,
+  ...fedExecCases,
+  ...faultTellingCases,
 ]);

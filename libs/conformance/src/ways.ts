@@ -53,6 +53,11 @@ export const LETTING_GO: Readonly<Record<string, (command: SandboxCommand) => Pr
   'a sink that fails': (command) => command.forEach(() => Promise.reject(new Error('of the sink'))).catch(() => {}),
 };
 
+/** Reads and drops all of the output. */
+export async function drained(command: SandboxCommand): Promise<Pick<Truth, 'exit'>> {
+  return { exit: await command.drain() };
+}
+
 /** All that frames$ emits until it completes; rejects with its error. */
 export function observed(command: SandboxCommand, onFrame?: (frame: SandboxFrame) => void): Promise<SandboxFrame[]> {
   return new Promise((resolve, reject) => {

@@ -3,12 +3,14 @@ import { boundaryMutants } from './boundaries.js';
 import { capabilityMutants } from './capabilities.js';
 import { contentMutants } from './content.js';
 import { endTellingMutants } from './ends-told.js';
+import { fedExecMutants } from './exec-fed.js';
 import { execMutants } from './exec.js';
 import { callFaultMutants } from './faults.js';
 import { fileTellingMutants } from './files-told.js';
 import { fileMutants } from './files.js';
 import { identityMutants } from './identity.js';
 import { incarnationMutants } from './incarnations.js';
+import { lateReaderMutants } from './late-readers.js';
 import { lettingGoMutants } from './letting-go.js';
 import { lifecycleMutants } from './lifecycle.js';
 import { limitMutants } from './limits.js';
@@ -62,4 +64,6 @@ export const ALL_MUTANTS: readonly Mutant[] = [
   ...endTellingMutants,
   ...contentMutants,
   ...atTermMutants,
+  ...lateReaderMutants,
+  ...fedExecMutants,
 ];

@@ -20,7 +20,18 @@ export const callFaultMutants: readonly Mutant[] = [
   {
     name: 'failures swallowed',
     defect: 'A call that failed has succeeded.',
-    caughtBy: ['FLT-020', 'FLT-022', 'FLT-023', 'FLT-025', 'FLT-027', 'FLT-028', 'FLT-029', 'FLT-031', 'TER-018'],
+    caughtBy: [
+      'FLT-020',
+      'FLT-022',
+      'FLT-023',
+      'FLT-025',
+      'FLT-027',
+      'FLT-028',
+      'FLT-029',
+      'FLT-031',
+      'FLT-063',
+      'TER-018',
+    ],
     make: () => fake(withFailures(async () => {})),
   },
   {
@@ -32,7 +43,7 @@ export const callFaultMutants: readonly Mutant[] = [
   {
     name: 'failed is missing',
     defect: 'What could not be told is told as not there.',
-    caughtBy: ['FLT-020', 'FLT-024', 'FLT-025', 'FLT-033', 'FLT-034', 'FLT-035', 'FLT-036'],
+    caughtBy: ['FLT-020', 'FLT-024', 'FLT-025', 'FLT-033', 'FLT-034', 'FLT-035', 'FLT-036', 'FLT-062'],
     make: () =>
       fake(
         withFailures(() => {
@@ -43,7 +54,7 @@ export const callFaultMutants: readonly Mutant[] = [
   {
     name: 'failed is empty',
     defect: 'A list that could not be had is one without entries.',
-    caughtBy: ['FLT-033', 'FLT-034', 'FLT-035'],
+    caughtBy: ['FLT-033', 'FLT-034', 'FLT-035', 'FLT-062'],
     make: () =>
       fake(
         withFailures(async ({ operation }, error) => {

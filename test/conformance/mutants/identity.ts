@@ -101,7 +101,7 @@ export const identityMutants: readonly Mutant[] = [
   {
     name: 'incarnations mixed up',
     defect: 'The incarnation in a handle is not looked at: whatever has the name is acted on.',
-    caughtBy: ['HAN-007'],
+    caughtBy: ['HAN-007', 'HAN-015'],
     make: () =>
       fake(
         class extends TargetFake {

@@ -1,4 +1,4 @@
-import type { CallOptions, SandboxHandle } from '#libs/contract';
+import { sandboxHandle, type CallOptions, type SandboxHandle } from '#libs/contract';
 import { TargetFake } from '../targets/fake.js';
 import { fake } from './making.js';
 import type { Mutant } from './mutant.js';
@@ -12,6 +12,25 @@ export const nameMutants: readonly Mutant[] = [
     defect: 'A sandbox is found by a name that begins as its own does.',
     caughtBy: ['LIF-013'],
     make: () => fake(ByBeginning),
+  },
+  {
+    name: 'names without capitals',
+    defect: 'Capitals in a name are made small.',
+    caughtBy: ['LIF-015'],
+    make: () => {
+      const small = ({ provider, name, instanceId }: SandboxHandle): SandboxHandle =>
+        sandboxHandle(provider, name.toLowerCase(), instanceId);
+      return fake(
+        class extends TargetFake {
+          protected override sandbox(handle: SandboxHandle): ReturnType<TargetFake['sandbox']> {
+            return super.sandbox(small(handle));
+          }
+          protected override doDestroy(handle: SandboxHandle, options: CallOptions): Promise<void> {
+            return super.doDestroy(small(handle), options);
+          }
+        },
+      );
+    },
   },
   {
     name: 'one list for all who ask',

@@ -212,6 +212,26 @@ export const processMutants: readonly Mutant[] = [
     caughtBy: ['PRO-022'],
     make: () => fake(withProcesses(({ env }) => ({ env: env.filter(([name]) => /^[A-Za-z_]\w*$/.test(name)) }))),
   },
+  {
+    name: 'one home for another',
+    defect: 'Where an argument or a variable names the usual home, that of the sandbox is put in its place.',
+    caughtBy: ['PRO-001', 'PRO-005', 'PRO-013'],
+    make: () => {
+      const renamed = (text: string): string => text.replaceAll('/home/sprite', '/home/sandbox');
+      return fake(
+        withProcesses(({ args, env }) => ({
+          args: args.map(renamed),
+          env: env.map(([name, value]) => [name, renamed(value)]),
+        })),
+      );
+    },
+  },
+  {
+    name: 'the first variables',
+    defect: 'Of many variables the first 32 are set.',
+    caughtBy: ['PRO-024'],
+    make: () => fake(withProcesses(({ env }) => ({ env: env.slice(0, 32) }))),
+  },
 ];
 
 function withStdin(change: (source: ByteSource) => AsyncIterable<Uint8Array>): ReturnType<typeof withExecRequests> {

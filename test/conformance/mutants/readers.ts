@@ -157,10 +157,28 @@ export const readerMutants: readonly Mutant[] = [
       ),
   },
   {
+    name: 'a second reader waits',
+    defect: 'A second reader is neither served nor refused.',
+    caughtBy: ['STR-020'],
+    make: () => {
+      const once = (command: SandboxCommand): object => {
+        let isRead = false;
+        return {
+          drain: () => (isRead ? new Promise<Exit>(() => {}) : command.drain()),
+          forEach(sink: Sink): Promise<Exit> {
+            if (isRead) return new Promise(() => {});
+            isRead = true;
+            return command.forEach(sink);
+          },
+        };
+      };
+      return fake(withCommands(once));
+    },
+  },
+  {
     name: 'unsubscribing does nothing',
     defect: 'A subscriber of frames$ that leaves goes on holding the command.',
-    caughtBy: [],
-    caughtByHanging: ['STR-021'],
+    caughtBy: ['STR-021'],
     make: () =>
       fake(
         withFrames$((original) => (subscriber) => {
@@ -171,8 +189,7 @@ export const readerMutants: readonly Mutant[] = [
   {
     name: 'leaving a loop does nothing',
     defect: 'A loop that is left early goes on holding the command.',
-    caughtBy: [],
-    caughtByHanging: ['STR-022'],
+    caughtBy: ['STR-022'],
     make: () =>
       fake(
         withCommands((command) => ({
@@ -186,8 +203,7 @@ export const readerMutants: readonly Mutant[] = [
   {
     name: 'destroying streams does nothing',
     defect: 'Streams that are destroyed go on holding the command.',
-    caughtBy: [],
-    caughtByHanging: ['STR-023'],
+    caughtBy: ['STR-023'],
     make: () =>
       fake(
         withCommands((command) => ({

@@ -45,6 +45,10 @@ export async function openE2b(options: Partial<E2bEmulatorOptions> = {}): Promis
         attach: { method: 'POST', path: '/process.Process/Start' },
         listSessions: { method: 'POST', path: '/process.Process/List' },
         terminateSession: { method: 'POST', path: '/process.Process/Start' },
+        readFile: { method: 'GET', path: '/files' },
+        statFile: { method: 'POST', path: '/filesystem.Filesystem/Stat' },
+        listFiles: { method: 'POST', path: '/filesystem.Filesystem/ListDir' },
+        applyNetworkPolicy: { method: 'PUT', path: '/sandboxes/:id/network' },
       },
       output: { method: 'POST', path: '/process.Process/Start' },
       // Of all sandboxes, whatever their name.

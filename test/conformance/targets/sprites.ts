@@ -59,6 +59,10 @@ export async function openSprites(
         attach: PROCESS,
         listSessions: { method: 'GET', path: '/v1/sprites/:name/exec', upgrade: false },
         terminateSession: { method: 'POST', path: '/v1/sprites/:name/exec/:id/kill' },
+        readFile: { method: 'GET', path: '/v1/sprites/:name/fs/read' },
+        statFile: { method: 'GET', path: '/v1/sprites/:name/fs/list' },
+        listFiles: { method: 'GET', path: '/v1/sprites/:name/fs/list' },
+        applyNetworkPolicy: { method: 'POST', path: '/v1/sprites/:name/policy/network' },
       },
       output: PROCESS,
       laterPage: {

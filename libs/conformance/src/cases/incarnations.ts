@@ -1,7 +1,7 @@
 import type { SandboxHandle } from '#libs/contract';
 import type { CaseContext } from '../case-context.js';
 import type { ConformanceCase } from '../conformance-case.js';
-import { expectFile } from '../errands.js';
+import { expectFile, expectUsable } from '../errands.js';
 import { expectEqual, expectRejection, expectThat } from '../expect.js';
 import { expectObedient, startPuppet } from '../session.js';
 
@@ -98,6 +98,19 @@ export const incarnationCases: readonly ConformanceCase[] = [
       if (!supports(t, 'attach')) return;
       const joined = await t.attach(handle, t.sessionId(command));
       expectEqual('the handle of an attached command', { ...joined.handle }, { ...handle });
+    },
+  },
+  {
+    id: 'HAN-015',
+    title: 'does nothing with an incarnation that never was',
+    level: 'MUST',
+    promise: 'handles',
+    async run(t) {
+      const handle = await t.sandbox();
+      const never = { ...handle, instanceId: '00000000-0000-4000-8000-000000000000' };
+      await expectRejection('get', t.adapter.get(never), NOT_FOUND);
+      await t.adapter.destroy(never);
+      await expectUsable(t, handle);
     },
   },
   {

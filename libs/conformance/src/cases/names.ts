@@ -32,6 +32,20 @@ export const nameCases: readonly ConformanceCase[] = [
     },
   },
   {
+    id: 'LIF-015',
+    title: 'takes a name as it is: the same in capitals is that of another, or is refused',
+    level: 'MUST',
+    promise: 'not-found',
+    async run(t) {
+      const handle = await t.sandbox();
+      const inCapitals = handleOf(t, handle.name.toUpperCase());
+      if (inCapitals === undefined || inCapitals.name === handle.name) return;
+      await expectRejection('get', t.adapter.get(inCapitals), NOT_FOUND);
+      await t.adapter.destroy(inCapitals);
+      await expectUsable(t, handle);
+    },
+  },
+  {
     id: 'LST-003',
     title: 'gives lists that are the caller’s own',
     level: 'SHOULD',
@@ -56,10 +70,16 @@ export const nameCases: readonly ConformanceCase[] = [
 
 /** A sandbox whose name begins with `name`; none where names cannot be longer. */
 async function createdLonger(t: CaseContext, name: string): Promise<SandboxHandle | undefined> {
+  const longer = handleOf(t, `${name}0`);
+  if (longer === undefined) return undefined;
+  t.defer(() => t.subject.adapter.destroy(longer));
+  return t.adapter.create(longer.name);
+}
+
+/** Of what no sandbox can be called, none. */
+function handleOf(t: CaseContext, name: string): SandboxHandle | undefined {
   try {
-    const longer = t.adapter.buildHandle(`${name}0`);
-    t.defer(() => t.subject.adapter.destroy(longer));
-    return await t.adapter.create(longer.name);
+    return t.adapter.buildHandle(name);
   } catch (error) {
     if (error instanceof SandboxError && error.code === 'invalid') return undefined;
     throw error;

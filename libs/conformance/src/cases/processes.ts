@@ -27,6 +27,9 @@ const ARGUMENTS: readonly string[] = [
   '{a,b}',
   '~',
   '~root',
+  '~/file',
+  '/home/sprite/file',
+  's#/home/sprite#x#',
   '\\',
   '\\n',
   'C:\\dir\\',
@@ -61,6 +64,7 @@ const VARIABLES: Readonly<Record<string, string>> = {
   CONTROL: '\u0001\u001b\t\r',
   lower_case1: 'x',
   _UNDERSCORE: '*',
+  HOME_OF_ANOTHER: '/home/sprite/file:~/file',
 };
 
 export const processCases: readonly ConformanceCase[] = [
@@ -273,6 +277,18 @@ export const processCases: readonly ConformanceCase[] = [
         expectEqual(`exit code of ${name}`, exitCode, 0);
         expectBytes(name, output, `${value}\n`);
       }
+    },
+  },
+  {
+    id: 'PRO-024',
+    title: 'sets a hundred variables, and one of 30 kB',
+    level: 'SHOULD',
+    promise: 'processes',
+    async run(t) {
+      const many = Array.from({ length: 100 }, (_, i) => [`MANY_${i}`, `value ${i}`] as const);
+      const env = { ...Object.fromEntries(many), LONG: `${'x'.repeat(30_000)}.` };
+      const { output } = await t.exec(await t.sandbox(), t.words.echoVariables(...Object.keys(env)), { env });
+      expectEqual('variables', split(output), pairs(env));
     },
   },
 ];

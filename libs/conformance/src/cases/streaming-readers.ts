@@ -1,4 +1,5 @@
 import type { SandboxCommand, SandboxFrame } from '#libs/contract';
+import type { CaseContext } from '../case-context.js';
 import type { ConformanceCase } from '../conformance-case.js';
 import { expectBytes, expectEqual, expectError, expectRejection, type ExpectedError } from '../expect.js';
 import { noise } from '../samples.js';
@@ -8,6 +9,8 @@ import { joined, observed, WAYS } from '../ways.js';
 
 const CONSUMED: ExpectedError = { code: 'invalid', detail: 'already_consumed', effect: 'none' };
 const DETACHED: ExpectedError = { code: 'unavailable', detail: 'detached' };
+/** Milliseconds in which a reader must be told what this end knows by itself. */
+const TOLD_WITHIN_MS = 10_000;
 
 export const streamingReaderCases: readonly ConformanceCase[] = [
   {
@@ -76,7 +79,8 @@ export const streamingReaderCases: readonly ConformanceCase[] = [
         const reading = WAYS[first]?.(command);
         reading?.catch(() => {});
         for (const [second, read] of Object.entries(WAYS)) {
-          await expectRejection(`${second} after ${first}`, read(command), CONSUMED);
+          const refusal = expectRejection(`${second} after ${first}`, read(command), CONSUMED);
+          await t.within(`the refusal of ${second} after ${first}`, TOLD_WITHIN_MS, refusal);
         }
         await expectRejection(`drain() after ${first}`, command.drain(), CONSUMED);
         await command.writeStdin('unharmed');
@@ -96,7 +100,7 @@ export const streamingReaderCases: readonly ConformanceCase[] = [
       const command = await t.spawn(await t.sandbox(), t.words.puppet(), { stdin: true });
       const subscription = command.frames$.subscribe({ error: () => {} });
       subscription.unsubscribe();
-      await expectDetached(command);
+      await expectDetached(t, command);
     },
   },
   {
@@ -111,7 +115,7 @@ export const streamingReaderCases: readonly ConformanceCase[] = [
         expectEqual('the first frame', frame.type, 'stdout');
         break;
       }
-      await expectDetached(command);
+      await expectDetached(t, command);
     },
   },
   {
@@ -124,7 +128,7 @@ export const streamingReaderCases: readonly ConformanceCase[] = [
       const { stdout, stderr } = command.streams();
       stdout.destroy();
       stderr.destroy();
-      await expectDetached(command);
+      await expectDetached(t, command);
     },
   },
   {
@@ -146,7 +150,7 @@ export const streamingReaderCases: readonly ConformanceCase[] = [
         await command.writeStdin(puppetLine({ out: 'x' }));
         const passed: unknown = await command.forEach(sink).catch((error: unknown) => error);
         expectEqual(`whether forEach with ${what} gave its error`, passed === failure, true);
-        await expectDetached(command);
+        await expectDetached(t, command);
       }
     },
   },
@@ -168,7 +172,7 @@ export const streamingReaderCases: readonly ConformanceCase[] = [
         await Promise.all([stop(command), stop(command)]);
         await stop(command);
         expectError(`what the reader ends with after ${what}`, await reading.error(), DETACHED);
-        await expectDetached(command);
+        await expectDetached(t, command);
       }
     },
   },
@@ -222,8 +226,8 @@ export const streamingReaderCases: readonly ConformanceCase[] = [
   },
 ];
 
-async function expectDetached(command: SandboxCommand): Promise<void> {
-  await expectRejection('exit', command.exit, DETACHED);
+async function expectDetached(t: CaseContext, command: SandboxCommand): Promise<void> {
+  await t.within('the end of exit', TOLD_WITHIN_MS, expectRejection('exit', command.exit, DETACHED));
   await expectRejection('writeStdin', command.writeStdin('x'), DETACHED);
   await expectRejection('closeStdin', command.closeStdin(), DETACHED);
 }
