@@ -225,6 +225,25 @@ describe.each<[string, Adapter]>([
     await expect(closeCode(client)).resolves.toBe(1003);
   });
 
+  test('keeps a frame that comes in one piece with the request for the upgrade', async () => {
+    const { app } = await startScripted();
+    const { port: at } = (app.getHttpServer() as Server).address() as AddressInfo;
+    const socket = connect(at, '127.0.0.1');
+    const request =
+      `GET ${PATH} HTTP/1.1\r\nHost: 127.0.0.1:${at}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
+      'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';
+    // A binary frame of one byte, masked with zeros.
+    socket.write(Buffer.concat([Buffer.from(request), Buffer.from([0x82, 0x81, 0, 0, 0, 0, 1])]));
+    let said = Buffer.alloc(0);
+    let close = -1;
+    for await (const piece of socket) {
+      said = Buffer.concat([said, piece as Buffer]);
+      close = said.indexOf(0x88, said.indexOf('\r\n\r\n') + 4);
+      if (close >= 0 && said.length >= close + 4) break;
+    }
+    expect(said.readUInt16BE(close + 2)).toBe(1003);
+  });
+
   test('refuses dials beyond the limit of those that wait', async () => {
     const { app, authenticator } = await startScripted({ maxPendingAuthentications: 1 });
     let admit = (): void => {};

@@ -384,6 +384,8 @@ describe('Feeds', () => {
     const attaching = feeds.attach(SANDBOX, coming, 1, 'now');
     reaches.length = 0;
     outlet.lose();
+    const lost = new Map(reaches);
+    expect([attached, held].map((id) => lost.get(id))).toEqual(['detached', 'detached']);
     (await attaching).start();
     (await feeds.open(SANDBOX, coming)).start();
     const last = new Map(reaches);

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { identify, type ProcessIdentity } from './process-identity.js';
@@ -35,6 +36,21 @@ test('what has gone, or is held by another, is released', async () => {
   writeFileSync(join(root.runner, 'lock.1'), other);
   await gone.release();
   expect(readFileSync(join(root.runner, 'lock.1'), 'utf8')).toBe(other);
+});
+
+test('a starter that judged a lock which is no longer the highest does not hold the root', async () => {
+  // Reading it lasts until it is written to, and meanwhile others come and go.
+  const slow = join(root.runner, 'lock.4');
+  execFileSync('mkfifo', [slow]);
+  const starting = RootLock.acquire(root);
+  starting.catch(() => {});
+  const released = await open(slow, 'w');
+  writeFileSync(join(root.runner, 'lock.6'), JSON.stringify(own));
+  await released.writeFile('{}');
+  await released.close();
+  await expect(starting).rejects.toThrow(new RootLockedError(root.path, process.pid));
+  expect(readFileSync(join(root.runner, 'lock.6'), 'utf8')).toBe(JSON.stringify(own));
+  expect(locks()).not.toContain('lock.5');
 });
 
 const own = identify(process.pid)!;
