@@ -132,7 +132,7 @@ describe('over real sockets', () => {
 
   beforeAll(async () => {
     app = await TestApp.start({
-      runners: { heartbeatIntervalMs: 100, pingIntervalMs: 2_000, silenceMs: 10_000, probeTimeoutMs: 600 },
+      runners: { heartbeatIntervalMs: 100, pingIntervalMs: 2_000, silenceMs: 60_000, probeTimeoutMs: 3_000 },
     });
   });
 
