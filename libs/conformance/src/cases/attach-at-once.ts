@@ -60,6 +60,7 @@ export const attachAtOnceCases: readonly ConformanceCase[] = [
     level: 'MUST',
     promise: 'replay',
     needs: ['attach'],
+    timeoutMs: 120_000,
     async run(t) {
       const handle = await t.sandbox();
       const { command, reading, id } = await startPuppet(t, handle);
