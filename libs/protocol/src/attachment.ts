@@ -44,7 +44,7 @@ export class Attachment {
     return requests.call('attach', native ? body : plain, {
       ...(timeoutMs !== undefined && { timeoutMs }),
       accept: (result, tag) => {
-        if (!isOf(sessionId, result)) throw malformedReply('attach', 'result.session_id: not the one asked for');
+        if (result.sessionId !== sessionId) throw malformedReply('attach', 'result.session_id: not the one asked for');
         this.told = 'attached';
         this.name = name;
         try {
@@ -54,7 +54,7 @@ export class Attachment {
         }
       },
       late: (result) => {
-        if (isOf(sessionId, result)) onLate(name);
+        if (result.sessionId === sessionId) onLate(name);
       },
     });
   }
@@ -85,9 +85,4 @@ export class Attachment {
     const body = { name: this.name, sessionId, ...(reach === 'held' && { hold: true }) };
     await requests.call('detach', body, { accept: () => {} }).result.catch(() => {});
   }
-}
-
-/** The request has named the session: a reply need not repeat it. */
-function isOf(asked: string, { sessionId = asked }: ResultOf<'attach'>): boolean {
-  return sessionId === asked;
 }

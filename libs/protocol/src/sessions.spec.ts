@@ -297,6 +297,7 @@ describe('a session', () => {
 
   test.each<[string, object, { stdout: number; stderr: number } | 'now' | undefined, string]>([
     ['another session', { session_id: 's-2' }, undefined, 'malformed_reply'],
+    ['no session', {}, undefined, 'malformed_reply'],
     ['a replay that begins too late', { session_id: 's-1', from: { stdout: 5, stderr: 0 } }, undefined, 'stream_gap'],
     ['no position for now', { session_id: 's-1' }, 'now', 'malformed_reply'],
   ])('an attach answered with %s fails, and is undone', async (_case, result, from, detail) => {

@@ -74,7 +74,7 @@ export const REQUESTS = {
   list_sessions: { body: { name }, result: { sessions: listOf(SESSION) } },
   attach: {
     body: { name, sessionId, stdin: flag.opt(), from: offsetsOrNow.added() },
-    result: { sessionId: sessionId.opt(), from: offsets.added() },
+    result: { sessionId, from: offsets.added() },
   },
 } as const;
 
