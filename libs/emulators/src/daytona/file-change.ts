@@ -9,7 +9,7 @@ export async function makeFolder(call: ToolboxCall): Promise<Answer> {
   const asked = new FileCall(call);
   const mode = asked.mode() ?? 0o755;
   await asked.on(asked.path(), async (located) => {
-    await mkdir(located, { recursive: true });
+    await call.sandbox.files.change(() => mkdir(located, { recursive: true }));
     await chmod(located, mode);
   });
   return { status: 201 };

@@ -58,7 +58,7 @@ export async function uploadFiles(call: ToolboxCall): Promise<Answer> {
 /** Writes into the file itself, byte by byte as they come; its mode stays, that of a new one is by the umask. */
 async function put(asked: FileCall, path: string, content: AsyncIterable<Buffer> | Iterable<Buffer>): Promise<number> {
   return await asked.on(path, async (located) => {
-    await mkdir(dirname(located), { recursive: true });
+    await asked.call.sandbox.files.change(() => mkdir(dirname(located), { recursive: true }));
     const file = await open(located, 'w', 0o644);
     try {
       let bytes = 0;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { removeTree, type ProcessEntry } from '#libs/process';
+import type { ProcessEntry } from '#libs/process';
 import type { EmulatorRoot } from '../kit/emulator-root.js';
 import type { EmulatedProcess, ProcessEvents, ProcessSpec } from '../kit/emulated-process.js';
 import type { Processes, StartFailure } from '../kit/processes.js';
@@ -114,6 +114,7 @@ export class Sandbox implements Machine {
 
   async run(spec: ProcessSpec, events: ProcessEvents): Promise<EmulatedProcess | StartFailure> {
     const { down } = this;
+    if (down.aborted) throw new SandboxDown();
     const started = await this.processes.start(this.files.directory, spec, events);
     if (!down.aborted || 'failed' in started) return started;
     await started.stop({ signal: 'SIGKILL', graceMs: 0 });
@@ -122,7 +123,7 @@ export class Sandbox implements Machine {
 
   /** The processes have to be gone. */
   async removeDisk(): Promise<void> {
-    await removeTree(this.files.directory);
+    await this.files.remove();
   }
 
   touch(): void {

@@ -107,7 +107,7 @@ export class Snapshots {
 
   /** Fills a new disk. */
   async copyInto({ directory }: Snapshot, disk: SandboxDisk): Promise<void> {
-    if (directory) await copyTree(directory, disk.directory);
+    if (directory) await disk.change(() => copyTree(directory, disk.directory));
   }
 
   /** @throws {ApiFailure} 403, 404 */

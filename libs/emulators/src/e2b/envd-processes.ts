@@ -69,7 +69,8 @@ export class EnvdProcesses {
       outputEnd: 'eof' as const,
       ...(request.pty && { terminal: request.pty }),
     };
-    const started = await this.processes.start(this.directory, spec, process).catch((error: unknown) => {
+    const starting = files.disk.change(() => this.processes.start(this.directory, spec, process));
+    const started = await starting.catch((error: unknown) => {
       if (error instanceof SandboxError) throw new ConnectFailure('invalid_argument', error.message);
       throw error;
     });

@@ -113,7 +113,7 @@ async function writeFile(files: UserFiles, path: string, content: AsyncIterable<
   const target = await files.resolve(path);
   const there = await stat(target).catch(() => undefined);
   if (there?.isDirectory()) throw refusal(400, `path '${path}' is a directory`);
-  await mkdir(dirname(target), { recursive: true });
+  await files.disk.change(() => mkdir(dirname(target), { recursive: true }));
   const file = await open(target, 'w', 0o666);
   try {
     for await (const chunk of content) await file.writeFile(chunk);

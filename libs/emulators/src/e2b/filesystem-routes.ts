@@ -18,7 +18,7 @@ const CALLS: Readonly<Record<string, Call>> = {
   Move: async (files, { source, destination }) => {
     const [from, to] = [await files.resolve(text(source), false), await files.resolve(text(destination), false)];
     await lstat(from);
-    await mkdir(dirname(to), { recursive: true });
+    await files.disk.change(() => mkdir(dirname(to), { recursive: true }));
     await rename(from, to);
     return { entry: await entryOf(files, text(destination), to) };
   },
@@ -48,7 +48,7 @@ async function makeDirectory(files: UserFiles, { path }: Message): Promise<Messa
   if (there?.isDirectory()) throw new ConnectFailure('already_exists', `directory already exists: ${text(path)}`);
   if (there)
     throw new ConnectFailure('invalid_argument', `path already exists but it is not a directory: ${text(path)}`);
-  await mkdir(target, { recursive: true });
+  await files.disk.change(() => mkdir(target, { recursive: true }));
   return { entry: await entryOf(files, text(path), target) };
 }
 

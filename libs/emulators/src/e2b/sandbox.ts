@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { removeTree } from '#libs/process';
 import { copyTree } from '../kit/copy-tree.js';
 import type { EmulatorRoot } from '../kit/emulator-root.js';
 import type { Exchange } from '../kit/exchange.js';
@@ -107,10 +106,11 @@ export class Sandbox {
   }
 
   async destroy(): Promise<void> {
+    this.disk.seal();
     this.clock.clear();
     this.#cutConnections();
     await this.endProcesses();
-    await removeTree(this.disk.directory);
+    await this.disk.remove();
     this.events.gone(this);
   }
 

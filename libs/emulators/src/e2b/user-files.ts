@@ -12,7 +12,7 @@ export class UserFiles {
     readonly user: string,
   ) {
     this.homeName = user === 'root' ? '/root' : `/home/${user}`;
-    mkdirSync(this.home, { recursive: true });
+    if (!disk.sealed) mkdirSync(this.home, { recursive: true });
   }
 
   /** On this machine. */

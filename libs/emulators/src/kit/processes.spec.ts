@@ -1,4 +1,6 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { processTable, DIRECTORY_MARKER } from '#libs/process';
 import type { Exit } from '#libs/contract/core';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -163,6 +165,34 @@ describe('the end of an emulator', () => {
     );
     expect([left, existsSync(directory)]).toEqual([[], false]);
     expect(DIRECTORY_MARKER).toBe('SANDBOX_DIRECTORY');
+  });
+
+  test('what is being started when all of a sandbox is ended is ended with it', async () => {
+    const { PATH } = process.env;
+    const sleeping = { cmd: 'sleep', args: ['300'], directory: root.directory, env: { PATH }, stdin: true };
+    const gate = mkdtempSync(join(tmpdir(), 'gate-'));
+    writeFileSync(
+      join(gate, 'mkfifo'),
+      '#!/bin/sh\nwhile [ ! -e "${0%/*}/open" ]; do sleep 0.01; done\nPATH=${PATH#*:} exec mkfifo "$@"\n',
+      {
+        mode: 0o755,
+      },
+    );
+    process.env['PATH'] = `${gate}:${PATH}`;
+    try {
+      // The pool has 128 pipes, of which a process with stdin takes three.
+      const others = Array.from({ length: 42 }, () => run('true', { stdin: true }));
+      const starting = root.processes.start('its sandbox', sleeping, { output: () => {}, ended: () => {} });
+      const stopped = root.processes.stopAll('its sandbox');
+      await root.processes.stopAll('another sandbox');
+      writeFileSync(join(gate, 'open'), '');
+      expect(await stopped).toBe(true);
+      expect(await starting).toMatchObject({ exit: { exitCode: 137, signal: 'SIGKILL' } });
+      await Promise.all(others);
+    } finally {
+      process.env['PATH'] = PATH;
+      rmSync(gate, { recursive: true });
+    }
   });
 
   test('names of pipes do not pile up', async () => {

@@ -26,6 +26,8 @@ export class Processes {
   readonly #fifos: FifoPool;
   /** Those that run, or whose pipes something still holds, with their sandboxes. */
   readonly #open = new Map<PipeProcess | TerminalProcess, string>();
+  /** Those that are being started, with their sandboxes. */
+  readonly #starting = new Map<Promise<unknown>, string>();
   readonly #owners = new Set<string>();
 
   private constructor(directory: string) {
@@ -44,21 +46,9 @@ export class Processes {
    * @throws {SandboxError} `invalid` / `argument_list_too_long`, `no_such_directory`, `argument`; `unavailable`
    */
   async start(owner: string, spec: ProcessSpec, events: ProcessEvents): Promise<EmulatedProcess | StartFailure> {
-    const id = `e-${randomBytes(12).toString('hex')}`;
-    const env: NodeJS.ProcessEnv = { ...spec.env, [SESSION_MARKER]: id, [DIRECTORY_MARKER]: owner };
-    const program = findProgram(spec.cmd, spec.directory, spec.searchPath ?? env['PATH'] ?? '');
-    if ('failed' in program) return program;
-    this.#owners.add(owner);
-    const marked = { ...spec, env };
-    const { terminal } = spec;
-    const started = terminal
-      ? await TerminalProcess.start(program.path, { ...marked, terminal }, id, events)
-      : await this.#startPiped(program.path, marked, id, events);
-    if (!('failed' in started)) {
-      this.#open.set(started, owner);
-      void started.leaderExit.then(() => this.#forgetQuiet());
-    }
-    return started;
+    const starting = this.#start(owner, spec, events);
+    this.#starting.set(starting, owner);
+    return await starting.finally(() => this.#starting.delete(starting));
   }
 
   /** The executable that would be run, and its arguments, in one line. */
@@ -74,8 +64,10 @@ export class Processes {
     }
   }
 
-  /** Kills every process of a sandbox. @returns whether nothing is left */
+  /** Kills every process of a sandbox, those that are being started included. @returns whether nothing is left */
   async stopAll(owner: string): Promise<boolean> {
+    const starting = [...this.#starting].filter(([, of]) => of === owner).map(([process]) => process);
+    await Promise.allSettled(starting);
     const mine = [...this.#open].filter(([, of]) => of === owner).map(([process]) => process);
     const leads = (pid: number) => mine.some((process) => process.pid === pid && !process.exit);
     const scope = {
@@ -94,6 +86,24 @@ export class Processes {
   async close(): Promise<void> {
     for (const owner of this.#owners) await this.stopAll(owner);
     await this.#fifos.close();
+  }
+
+  async #start(owner: string, spec: ProcessSpec, events: ProcessEvents): Promise<EmulatedProcess | StartFailure> {
+    const id = `e-${randomBytes(12).toString('hex')}`;
+    const env: NodeJS.ProcessEnv = { ...spec.env, [SESSION_MARKER]: id, [DIRECTORY_MARKER]: owner };
+    const program = findProgram(spec.cmd, spec.directory, spec.searchPath ?? env['PATH'] ?? '');
+    if ('failed' in program) return program;
+    this.#owners.add(owner);
+    const marked = { ...spec, env };
+    const { terminal } = spec;
+    const started = terminal
+      ? await TerminalProcess.start(program.path, { ...marked, terminal }, id, events)
+      : await this.#startPiped(program.path, marked, id, events);
+    if (!('failed' in started)) {
+      this.#open.set(started, owner);
+      void started.leaderExit.then(() => this.#forgetQuiet());
+    }
+    return started;
   }
 
   async #startPiped(

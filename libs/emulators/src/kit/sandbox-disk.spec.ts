@@ -1,8 +1,8 @@
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { EmulatorRoot } from './emulator-root.js';
-import { SandboxDisk } from './sandbox-disk.js';
+import { OutsideSandbox, SandboxDisk } from './sandbox-disk.js';
 
 let root: EmulatorRoot;
 let disk: SandboxDisk;
@@ -62,4 +62,25 @@ test('the link itself can be named', async () => {
   symlinkSync('/etc', join(disk.home, 'out'));
   writeFileSync(join(disk.home, 'x'), '');
   expect(await disk.resolve('/home/user/out', undefined, false)).toBe(join(disk.home, 'out'));
+});
+
+test('is removed after what is being made in it', async () => {
+  let goOn = () => {};
+  const held = new Promise<void>((resolve) => (goOn = resolve));
+  const changed = disk.change(async () => {
+    await held;
+    mkdirSync(join(disk.home, 'a/b'), { recursive: true });
+    return 'made';
+  });
+  const removed = disk.remove();
+  await expect(disk.change(async () => mkdirSync(disk.home, { recursive: true }))).rejects.toThrow(OutsideSandbox);
+  goOn();
+  await removed;
+  expect([await changed, disk.sealed, existsSync(disk.directory)]).toEqual(['made', true, false]);
+});
+
+test('is removed though what was made in it last has failed', async () => {
+  const changed = disk.change(() => Promise.reject(new Error('no room')));
+  await Promise.all([disk.remove(), expect(changed).rejects.toThrow('no room')]);
+  expect(existsSync(disk.directory)).toBe(false);
 });

@@ -1,12 +1,16 @@
 import { mkdirSync } from 'node:fs';
 import { readlink, realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, normalize, resolve } from 'node:path';
+import { removeTree } from '#libs/process';
 
 /** More symlinks on one way than this are a loop, as Linux has it. */
 const MOST_HOPS = 40;
 
-/** Thrown for a path that a symlink leads out of the sandbox: there is nothing there, as far as the sandbox goes. */
-class OutsideSandbox extends Error {
+/**
+ * Thrown for a path that a symlink leads out of the sandbox, and for any of one that is gone: there is nothing there, as
+ * far as the sandbox goes.
+ */
+export class OutsideSandbox extends Error {
   readonly code = 'ENOENT';
 }
 
@@ -21,6 +25,9 @@ class OutsideSandbox extends Error {
  * environment of this process it gets nothing; two variables that begin with `SANDBOX_` mark it as the emulator's.
  */
 export class SandboxDisk {
+  readonly #changes = new Set<Promise<unknown>>();
+  #sealed = false;
+
   constructor(
     /** On this machine; made when it is missing. Absolute and free of symlinks. */
     readonly directory: string,
@@ -44,6 +51,36 @@ export class SandboxDisk {
   make(): void {
     mkdirSync(this.home, { recursive: true });
     mkdirSync(this.tmp, { recursive: true });
+  }
+
+  /** Whether nothing is made in it any more. */
+  get sealed(): boolean {
+    return this.#sealed;
+  }
+
+  /**
+   * Does what may make the directory of the sandbox, as whatever makes missing directories may: it does not come back
+   * after it was removed, which waits for what has begun.
+   *
+   * @throws {OutsideSandbox} nothing is made in it any more
+   */
+  async change<T>(act: () => Promise<T>): Promise<T> {
+    if (this.#sealed) throw new OutsideSandbox('the sandbox is gone');
+    const changing = act();
+    this.#changes.add(changing);
+    return await changing.finally(() => this.#changes.delete(changing));
+  }
+
+  /** Nothing is made in it from here on, but by what has begun. */
+  seal(): void {
+    this.#sealed = true;
+  }
+
+  /** Removes all of it, for good. The processes have to be gone. */
+  async remove(): Promise<void> {
+    this.seal();
+    await Promise.allSettled(this.#changes);
+    await removeTree(this.directory);
   }
 
   /** Where a path of the sandbox lies; a relative one is taken from `from`, by default the home directory. */

@@ -44,7 +44,7 @@ export class Checkpoints {
   async create(comment?: string, auto = false): Promise<Checkpoint> {
     const id = auto ? `auto-${++this.#autoNumbers}` : `v${++this.#numbers}`;
     const source = this.#source === undefined ? {} : { sourceId: this.#source };
-    await copyTree(this.disk.directory, join(this.directory, id));
+    await this.disk.change(() => copyTree(this.disk.directory, join(this.directory, id)));
     const checkpoint = { id, createdAt: new Date(), auto, ...(comment && { comment }), ...source };
     this.#made.push(checkpoint);
     this.#source = id;
@@ -55,9 +55,11 @@ export class Checkpoints {
   async restore(id: string): Promise<void> {
     this.get(id);
     const { directory } = this.disk;
-    for (const name of await readdir(directory)) await removeTree(join(directory, name));
-    await copyTree(join(this.directory, id), directory);
-    this.disk.make();
+    await this.disk.change(async () => {
+      for (const name of await readdir(directory)) await removeTree(join(directory, name));
+      await copyTree(join(this.directory, id), directory);
+      this.disk.make();
+    });
     this.#source = id;
   }
 
@@ -69,6 +71,7 @@ export class Checkpoints {
     await removeTree(join(this.directory, id));
   }
 
+  /** The disk has to be gone. */
   async remove(): Promise<void> {
     this.#made = [];
     await removeTree(this.directory);

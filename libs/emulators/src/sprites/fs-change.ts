@@ -31,9 +31,11 @@ export async function copyFile(call: FsCall): Promise<void> {
     const to = await call.locate(dest);
     const stats = await lstat(from);
     if (stats.isDirectory() && !call.flag('recursive')) throw fsFailure('EISDIR', source);
-    await mkdir(dirname(to), { recursive: true });
     const preserveTimestamps = call.flag('preserveAttrs');
-    await cp(from, to, { recursive: true, verbatimSymlinks: true, preserveTimestamps });
+    await call.sprite.change(async () => {
+      await mkdir(dirname(to), { recursive: true });
+      await cp(from, to, { recursive: true, verbatimSymlinks: true, preserveTimestamps });
+    });
     return stats.isDirectory() ? 0 : stats.size;
   });
   await call.answer({ copied: [{ source, dest }], count: 1, totalBytes });

@@ -15,7 +15,7 @@ export async function writeFile(call: FsCall): Promise<void> {
     const target = await call.locate(path);
     const asked = call.flag('mkdirParents') || call.flag('mkdir');
     if (asked || call.sprite.settings.alternatives.parentDirectories === 'always') {
-      await mkdir(dirname(target), { recursive: true });
+      await call.sprite.change(() => mkdir(dirname(target), { recursive: true }));
     }
     const file = await open(target, 'w', mode);
     try {

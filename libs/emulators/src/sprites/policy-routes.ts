@@ -23,11 +23,13 @@ export function addPolicyRoutes(server: EmulatorServer, fleet: Fleet): void {
     try {
       const rules = rulesOf(await exchange.json());
       await pause(sprite.settings.policyDelayMs, exchange.closing);
-      sprite.policy = rules;
       // The view of it that a sprite has.
       const view = sprite.disk.locate('/.sprite/policy/network.json');
-      await mkdir(dirname(view), { recursive: true });
-      await writeFile(view, JSON.stringify({ rules }));
+      await sprite.change(async () => {
+        await mkdir(dirname(view), { recursive: true });
+        await writeFile(view, JSON.stringify({ rules }));
+      });
+      sprite.policy = rules;
       const status = sprite.settings.alternatives.policyStatus;
       await exchange.reply({ status, headers: VM_HEADERS, ...(status === 200 && { json: { rules } }) });
     } finally {

@@ -2,6 +2,7 @@ import type { Processes } from '../kit/processes.js';
 import type { Timers } from '../kit/timers.js';
 import { pause } from '../kit/pause.js';
 import type { SpritesSettings } from './options.js';
+import { goingDown } from './refusals.js';
 
 /** `warm` is frozen, `cold` has lost its processes; the disk survives both. */
 export type SpriteStatus = 'cold' | 'warm' | 'running';
@@ -51,7 +52,7 @@ export class Power {
     return this.#status === 'running' || this.#users > 0;
   }
 
-  /** Wakes it and keeps it running until what is returned is called. @throws {Refusal} 429 */
+  /** Wakes it and keeps it running until what is returned is called. @throws {Refusal} 429, 503 */
   async use(): Promise<() => void> {
     if (!this.up) this.events.admit();
     this.#users += 1;
@@ -98,6 +99,7 @@ export class Power {
     if (this.#status === 'running') return;
     const from = this.#status;
     await pause(this.settings.wakeMs[from], this.closing);
+    if (this.#gone) throw goingDown();
     this.lastWarmingAt = new Date();
     if (from === 'warm') await this.processes.signalAll(this.owner, 'SIGCONT');
     this.#status = 'running';

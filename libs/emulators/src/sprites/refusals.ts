@@ -8,6 +8,10 @@ export function noSuchSprite(): Refusal {
   return refusal(404, 'sprite not found');
 }
 
+export function goingDown(): Refusal {
+  return refusal(503, 'sprite is going down');
+}
+
 export function noSuchSession(id: string): Refusal {
   return refusal(404, `session not found: ${id}`);
 }

@@ -7,7 +7,7 @@ import type { Timers } from '../kit/timers.js';
 import { execDirectory, execEnvironment } from './exec-environment.js';
 import type { ExecRequest } from './exec-request.js';
 import type { SpritesSettings } from './options.js';
-import { refusal } from './refusals.js';
+import { goingDown } from './refusals.js';
 import { Session, type SessionClient } from './session.js';
 
 /** Ended sessions whose ids are still known. */
@@ -73,13 +73,13 @@ export class Sessions {
       exited: () => this.#forget(session),
     });
     const losses = this.#losses;
-    if (this.#isOver) throw refusal(503, 'sprite is going down');
+    if (this.#isOver) throw goingDown();
     try {
       const started = await this.processes.start(disk.directory, spec, session);
       if ('failed' in started) return started;
       if (losses !== this.#losses) {
         await started.stop({ signal: 'SIGKILL', graceMs: 0 });
-        throw refusal(503, 'sprite is going down');
+        throw goingDown();
       }
       session.started(started);
       if (started.exit === undefined) this.#live.set(session.id, session);

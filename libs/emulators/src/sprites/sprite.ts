@@ -1,6 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
-import { removeTree } from '#libs/process';
 import type { EmulatorRoot } from '../kit/emulator-root.js';
 import { SandboxDisk } from '../kit/sandbox-disk.js';
 import { Timers } from '../kit/timers.js';
@@ -8,6 +7,7 @@ import { Checkpoints } from './checkpoints.js';
 import type { SpritesSettings } from './options.js';
 import type { PublicUrl } from './public-url.js';
 import { Power } from './power.js';
+import { goingDown } from './refusals.js';
 import { Sessions } from './sessions.js';
 
 export interface UrlSettings {
@@ -64,14 +64,21 @@ export class Sprite {
     this.checkpoints = new Checkpoints(this.disk, root.fresh());
   }
 
+  /** As `SandboxDisk.change`. @throws {Refusal} 503: it is going down */
+  async change<T>(act: () => Promise<T>): Promise<T> {
+    if (this.disk.sealed) throw goingDown();
+    return await this.disk.change(act);
+  }
+
   /** Ends its processes and removes its files. */
   async destroy(): Promise<void> {
+    this.disk.seal();
     this.power.end();
     this.sessions.end();
     await this.publicUrl?.close();
     await this.endProcesses();
     this.timers.close();
-    await removeTree(this.disk.directory);
+    await this.disk.remove();
     await this.checkpoints.remove();
   }
 
@@ -83,7 +90,10 @@ export class Sprite {
   /** A cold start keeps the disk, though not /tmp. */
   async #lost(): Promise<void> {
     await this.endProcesses();
-    await rm(this.disk.tmp, { recursive: true, force: true });
-    await mkdir(this.disk.tmp, { recursive: true });
+    if (this.disk.sealed) return;
+    await this.disk.change(async () => {
+      await rm(this.disk.tmp, { recursive: true, force: true });
+      await mkdir(this.disk.tmp, { recursive: true });
+    });
   }
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { existsSync, readFileSync, symlinkSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readFileSync, readdirSync, symlinkSync } from 'node:fs';
+import { request, type IncomingMessage } from 'node:http';
+import { basename, dirname, join } from 'node:path';
 import { processTable } from '#libs/process';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
@@ -351,4 +352,36 @@ test('a sprite that is deleted while it wakes starts nothing any more', async ()
   expect(await answered).toBe('Unexpected server response: 503');
   expect((await processTable()).filter(({ directoryMarker }) => directoryMarker === directory)).toEqual([]);
   expect(existsSync(directory)).toBe(false);
+});
+
+/** What there is beside the sprite `b`. */
+function left(): string[] {
+  const directory = emulator.sprite('b')!.directory;
+  const others = readdirSync(dirname(directory)).filter((name) => name !== basename(directory) && name !== 'p');
+  return others.flatMap((name) => [
+    name,
+    ...readdirSync(join(dirname(directory), name), { recursive: true }).map(String),
+  ]);
+}
+
+test('a policy that is accepted after its sprite was deleted leaves nothing', async () => {
+  await start({ policyDelayMs: 500 });
+  const applied = call('POST', '/a/policy/network', { rules: [{ domain: 'example.com', action: 'allow' }] });
+  await emulator.calls.arrived({ path: '/v1/sprites/a/policy/network' });
+  expect((await call('DELETE', '/a')).status).toBe(204);
+  expect([(await applied).status, left()]).toEqual([503, []]);
+});
+
+test('a checkpoint that is asked for while its sprite is deleted leaves nothing', async () => {
+  await start();
+  const url = `${emulator.url}/v1/sprites/a/checkpoint`;
+  const slow = request(url, { method: 'POST', headers: { authorization: `Bearer ${emulator.token}` } });
+  const answered = once(slow, 'response') as Promise<[IncomingMessage]>;
+  slow.write('{');
+  await emulator.calls.arrived({ path: '/v1/sprites/a/checkpoint' });
+  expect((await call('DELETE', '/a')).status).toBe(204);
+  slow.end('}');
+  const [answer] = await answered;
+  expect((await answer.toArray()).join('')).toContain('"type":"error"');
+  expect(left()).toEqual([]);
 });
