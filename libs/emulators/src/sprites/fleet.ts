@@ -7,6 +7,8 @@ import { Sprite } from './sprite.js';
 /** All sprites of the organization. */
 export class Fleet {
   readonly #sprites = new Map<string, Sprite>();
+  /** What is being removed of deleted ones, by name. */
+  readonly #leaving = new Map<string, Promise<void>>();
   #creations: number[] = [];
 
   constructor(
@@ -33,6 +35,7 @@ export class Fleet {
 
   /** @throws {Refusal} 409 or 400 when the name is taken, 429 */
   async create(name: string): Promise<Sprite> {
+    await this.settled(name);
     const { alternatives } = this.settings;
     if (this.find(name)) throw refusal(alternatives.duplicateName, `sprite ${name} already exists`);
     this.#countCreation();
@@ -49,11 +52,19 @@ export class Fleet {
     return sprite;
   }
 
+  /** Resolves once nothing is left of the sprite that had this name, if it is being deleted. */
+  async settled(name: string): Promise<void> {
+    await this.#leaving.get(name)?.catch(() => {});
+  }
+
   /** @throws {Refusal} 404 */
   async delete(name: string): Promise<void> {
+    await this.settled(name);
     const sprite = this.get(name);
     this.#sprites.delete(name);
-    await sprite.destroy();
+    const leaving = sprite.destroy().finally(() => this.#leaving.delete(name));
+    this.#leaving.set(name, leaving);
+    await leaving;
   }
 
   /** What the listing says about all of them. */

@@ -23,7 +23,9 @@ export function addManagementRoutes(server: EmulatorServer, fleet: Fleet): void 
   });
 
   server.route('GET', SPRITE, async (exchange) => {
-    await exchange.reply({ status: 200, json: resourceOf(fleet.get(exchange.params['name']!)) });
+    const name = exchange.params['name']!;
+    await fleet.settled(name);
+    await exchange.reply({ status: 200, json: resourceOf(fleet.get(name)) });
   });
 
   server.route('PUT', SPRITE, async (exchange) => {
