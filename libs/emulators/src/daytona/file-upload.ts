@@ -49,6 +49,7 @@ export async function uploadFiles(call: ToolboxCall): Promise<Answer> {
     try {
       files.push({ path, bytes: await put(asked, path, [Buffer.from(await value.arrayBuffer())]) });
     } catch (error) {
+      call.signal.throwIfAborted();
       errors.push(`${path}: ${(error as Error).message}`);
     }
   }

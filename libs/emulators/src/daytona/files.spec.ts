@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { existsSync, symlinkSync } from 'node:fs';
+import { request, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { DaytonaEmulator } from './daytona-emulator.js';
@@ -114,6 +116,25 @@ describe('an upload', () => {
       { errors: ['x: x: is a directory'], files: [{ path: 'y', bytes: 1 }] },
     ]);
   });
+});
+
+test('an upload whose sandbox goes down meanwhile gets no word of its daemon', async () => {
+  await start();
+  const { id, directory } = emulator.sandbox('a')!;
+  const headers = { authorization: `Bearer ${emulator.token}`, 'content-type': 'multipart/form-data; boundary=x' };
+  const slow = request(`${base}/files/bulk-upload`, { method: 'POST', headers });
+  const answered = once(slow, 'response') as Promise<[IncomingMessage]>;
+  const part = (name: string, content: string) =>
+    `--x\r\nContent-Disposition: form-data; ${name}\r\n\r\n${content}\r\n`;
+  slow.write(part('name="files[0].path"', 'd/f'));
+  await emulator.calls.arrived({ path: `/toolbox/${id}/files/bulk-upload` });
+  const authorization = headers.authorization;
+  await fetch(`${emulator.url}/sandbox/a`, { method: 'DELETE', headers: { authorization } });
+  await emulator.finish(id);
+  slow.end(`${part('name="files[0].file"; filename="f"', 'content')}--x--\r\n`);
+  const [answer] = await answered;
+  answer.resume();
+  expect([answer.statusCode, existsSync(directory)]).toEqual([502, false]);
 });
 
 describe('a download', () => {

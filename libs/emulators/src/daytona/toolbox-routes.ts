@@ -112,11 +112,14 @@ export class ToolboxRoutes {
   }
 }
 
-/** While it lasts the sandbox is not stopped for want of activity. */
+/** While it lasts the sandbox is not stopped for want of activity. @throws {SandboxDown} whatever failed, it went down */
 async function used<T>(sandbox: Sandbox, act: (signal: AbortSignal) => Promise<T>): Promise<T> {
   sandbox.users += 1;
+  const { down } = sandbox;
   try {
-    return await act(AbortSignal.any([sandbox.down, sandbox.closing]));
+    return await act(AbortSignal.any([down, sandbox.closing]));
+  } catch (error) {
+    throw down.aborted ? new SandboxDown() : error;
   } finally {
     sandbox.users -= 1;
   }
