@@ -1,4 +1,4 @@
-import { readFile, readdir } from 'node:fs/promises';
+import { readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { SandboxHandle } from '#libs/contract';
@@ -367,6 +367,16 @@ describe('the Daytona adapter', () => {
         expect(await refusal(adapter.listFiles(box, '.'))).toMatchObject({ detail: 'malformed_reply' });
       },
     );
+
+    test('finds no fault with what it was given when a sandbox has no place for it', async () => {
+      const { adapter, box, home } = await open();
+      await rm(join(home, '.nestjs-sandbox'), { recursive: true, force: true });
+      await writeFile(join(home, '.nestjs-sandbox'), '');
+      expect(await refusal(adapter.writeFile(box, 'file', 'content'))).toMatchObject({
+        code: 'unavailable',
+        effect: 'none',
+      });
+    });
 
     test('a write that fails on its way leaves nothing', async () => {
       const { emulator, adapter, box, home } = await open();

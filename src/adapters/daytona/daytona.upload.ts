@@ -1,6 +1,7 @@
 import { SandboxError } from '#libs/contract';
 import type { Deadline } from '../common/deadline.js';
-import { unconfirmed } from '../common/failed-answer.js';
+import { bodyOf, unconfirmed } from '../common/failed-answer.js';
+import type { HttpAnswer } from '../common/http-client.js';
 import { asObject } from '../common/json.js';
 import { newNonce } from '../common/session-id.js';
 import { cleanUp } from './daytona.clean-up.js';
@@ -47,6 +48,7 @@ async function upload(
     { again: true, wake },
   );
   if (answer === undefined) throw notRunning();
+  if (saysNotPut(answer)) throw notPut();
   if (!answer.ok) throw toolboxError(answer);
   const files = asObject(answer.json())?.['files'];
   const written = Array.isArray(files) ? asObject(files[0])?.['bytes'] : undefined;
@@ -72,6 +74,18 @@ function form(path: string, bytes: Uint8Array): { readonly type: string; readonl
     type: `multipart/form-data; boundary=${boundary}`,
     body: new Uint8Array(body.buffer, body.byteOffset, body.byteLength),
   };
+}
+
+/** Whether the daemon says of the file, not of the request, that it failed. */
+function saysNotPut(answer: HttpAnswer): boolean {
+  return answer.status === 400 && Array.isArray(bodyOf(answer)?.['errors']);
+}
+
+function notPut(): SandboxError {
+  return new SandboxError('unavailable', {
+    effect: 'none',
+    message: 'the sandbox could not put the content into a file in its home directory',
+  });
 }
 
 function notRunning(): SandboxError {
