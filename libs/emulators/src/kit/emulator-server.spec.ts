@@ -99,6 +99,23 @@ describe('requests', () => {
     expect(effects).toEqual(['b']);
   });
 
+  test('a client that has hung up is gone for who asks late', async () => {
+    const immediate = () => new Promise((resolve) => setImmediate(resolve));
+    const told = new Promise((resolve) => {
+      server.route('GET', '/late', async (exchange) => {
+        while (!exchange.gone) await immediate();
+        await immediate();
+        exchange.onGone(() => resolve('gone'));
+        resolve('not told');
+      });
+    });
+    const client = new AbortController();
+    const answered = fetch(`${server.url}/late`, { signal: client.signal }).catch(() => 'no answer');
+    await server.calls.arrived({ path: '/late' });
+    client.abort();
+    expect([await answered, await told]).toEqual(['no answer', 'gone']);
+  });
+
   test('a body is taken as it arrives, and what nobody reads is drained', async () => {
     const body = Buffer.alloc(3_000_000, 1);
     const response = await fetch(`${server.url}/bytes/x/y`, { method: 'PUT', body });

@@ -14,12 +14,14 @@ export interface Output {
   end(): Promise<void>;
   /** Breaks the connection. */
   cut(): void;
+  /** At once where the client is gone already. */
   onGone(listener: () => void): void;
 }
 
 /** The answer of a request that is carried out and then answered with something else. */
 export class NoOutput implements Output {
   readonly #listeners: (() => void)[] = [];
+  #ended = false;
   readonly gone = false;
 
   async head(): Promise<void> {}
@@ -31,11 +33,13 @@ export class NoOutput implements Output {
   }
 
   cut(): void {
+    this.#ended = true;
     for (const listener of this.#listeners.splice(0)) listener();
   }
 
   onGone(listener: () => void): void {
-    this.#listeners.push(listener);
+    if (this.#ended) listener();
+    else this.#listeners.push(listener);
   }
 }
 
@@ -81,7 +85,8 @@ export class HttpOutput implements Output {
   }
 
   onGone(listener: () => void): void {
-    this.response.once('close', listener);
+    if (this.response.closed) listener();
+    else this.response.once('close', listener);
   }
 
   async #put(data: Buffer): Promise<void> {
