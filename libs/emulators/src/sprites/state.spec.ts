@@ -355,7 +355,7 @@ test('a sprite that is deleted while it wakes starts nothing any more', async ()
 });
 
 /** What there is beside the sprite `b`. */
-function left(): string[] {
+function remains(): string[] {
   const { directory } = emulator.sprite('b')!;
   const all = readdirSync(dirname(directory), { recursive: true }).map(String);
   return all.filter((path) => ![basename(directory), 'p'].includes(path.split('/')[0]!));
@@ -366,7 +366,7 @@ test('a policy that is accepted after its sprite was deleted leaves nothing', as
   const applied = call('POST', '/a/policy/network', { rules: [{ domain: 'example.com', action: 'allow' }] });
   await emulator.calls.arrived({ path: '/v1/sprites/a/policy/network' });
   expect((await call('DELETE', '/a')).status).toBe(204);
-  expect([(await applied).status, left()]).toEqual([503, []]);
+  expect([(await applied).status, remains()]).toEqual([503, []]);
 });
 
 test('a checkpoint that is asked for while its sprite is deleted leaves nothing', async () => {
@@ -380,5 +380,5 @@ test('a checkpoint that is asked for while its sprite is deleted leaves nothing'
   slow.end('}');
   const [answer] = await answered;
   expect((await answer.toArray()).join('')).toContain('"type":"error"');
-  expect(left()).toEqual([]);
+  expect(remains()).toEqual([]);
 });
