@@ -39,7 +39,7 @@ function works([program = '', ...args]: readonly string[]): boolean {
 const PRELUDE = `
   import { spawn } from 'node:child_process';
   import { once } from 'node:events';
-  import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+  import { chownSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
   import { LocalKeeper } from ${JSON.stringify(distFile('libs/process/src/index.js'))};
   const [root] = process.argv.slice(1);
   const said = [];
@@ -310,4 +310,35 @@ async function keeperScript(
       expect(existsSync(session)).toBe(false);
     }, 60_000);
   });
+});
+
+(isRoot ? describe : describe.skip)('a close that cannot end a process', () => {
+  test('says so, and leaves the record by which the next daemon ends it', async () => {
+    const [closed] = await keeperScript(`
+      const keeper = await open();
+      await keeper.create('box');
+      const own = await start(keeper, 'echo $$ >pid; exec sleep 3600');
+      const pid = await until(() => Number(readdirSync(root + '/box').includes('pid') && readFileSync(root + '/box/pid')));
+      for (const path of ['..', '', ...readdirSync(root, { recursive: true })]) chownSync(root + '/' + path, ${NOBODY}, ${NOBODY});
+      process.setgid(${NOBODY});
+      process.setuid(${NOBODY});
+      const error = await keeper.close().then(() => 'closed', ({ code, message }) => ({ code, message }));
+      print({ own, pid, error, lives: lives(pid) });
+      process.exit(); // it would wait for its child
+    `);
+    const { own, pid, ...result } = closed as { own: string; pid: number };
+    expect(result).toEqual({
+      error: { code: 'unavailable', message: 'processes of sandboxes could not be ended' },
+      lives: true,
+    });
+    expect(await readdir(join(root, '.runner', 'sessions', 'box'))).toEqual([own]);
+    const restart = `
+      const keeper = await open();
+      const before = await keeper.journal('box', '${own}').catch(({ detail }) => detail);
+      await keeper.close();
+      print({ said, before, lives: lives(${pid}) });
+    `;
+    expect(await keeperScript(restart)).toEqual([{ said: [], before: 'session_lost', lives: false }]);
+    expect(existsSync(join(root, '.runner', 'sessions'))).toBe(false);
+  }, 60_000);
 });

@@ -9,7 +9,11 @@ import type { Exit, StreamOffsets } from '#libs/contract/core';
  * Every rejection is a `SandboxError`.
  */
 export interface Keeper extends SandboxKeeper, SessionKeeper {
-  /** Stops every process (TERM, grace, KILL), flushes and releases the root, if it is still there. Idempotent. */
+  /**
+   * Stops every process (TERM, grace, KILL), flushes and releases the root, if it is still there. Idempotent.
+   *
+   * @throws {SandboxError} `unavailable`: processes could not be ended, or the root not be left clean; it is released
+   */
   close(): Promise<void>;
   stats(): KeeperStats;
 }

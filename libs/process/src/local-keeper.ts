@@ -192,11 +192,13 @@ export class LocalKeeper implements Keeper {
   async #close(): Promise<void> {
     for (const look of this.#looks) clearInterval(look);
     try {
-      await this.sandboxes.close(this.limits.closeGraceMs);
+      const stopped = await this.sandboxes.close(this.limits.closeGraceMs);
       await this.fifos.close();
-      // Records of what withstood are for the next daemon: its own sessions have gone by then.
-      if (this.recovered && (await this.lock.held())) await rm(this.root.sessions, { recursive: true, force: true });
+      // Records of what withstood are for the next daemon.
+      const isClean = stopped && this.recovered;
+      if (isClean && (await this.lock.held())) await rm(this.root.sessions, { recursive: true, force: true });
       await this.lock.release();
+      if (!stopped) throw new SandboxError('unavailable', { message: 'processes of sandboxes could not be ended' });
     } catch (error) {
       throw systemError('unavailable', 'the root could not be left clean', error);
     }

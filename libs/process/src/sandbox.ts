@@ -143,8 +143,7 @@ export class Sandbox implements SessionEvents {
    * their journals, are gone when this resolves.
    */
   async clear(): Promise<void> {
-    for (const session of this.#live) session.release();
-    this.#live.clear();
+    this.release();
     this.#cleared = true;
     for (const session of this.#sessions.values()) {
       if (session.unread) this.forget(session);
@@ -152,6 +151,12 @@ export class Sandbox implements SessionEvents {
     }
     await Promise.all(this.#removals);
     await rmdir(this.journals).catch(() => {}); // later, when somebody still reads in it
+  }
+
+  /** Gives up the pipes of every session, whose records stay. */
+  release(): void {
+    for (const session of this.#live) session.release();
+    this.#live.clear();
   }
 
   /** Waits for no reader. */

@@ -136,18 +136,26 @@ export class Sandboxes {
     await this.#zombies.look([...this.#known.values()].flatMap((sandbox) => sandbox.lingering));
   }
 
-  /** Stops everything, and lets go of it even where a process withstood. */
-  async close(graceMs: number): Promise<void> {
-    await Promise.all(
-      [...this.#known.values()].map(async (sandbox) => {
-        await sandbox.lock.exclusive(async () => {
-          await sandbox.stop(graceMs);
-          await sandbox.clear();
-          await sandbox.close();
-        });
-      }),
+  /**
+   * Stops everything, and lets go of it. What is left of a sandbox where a process withstood is for the next keeper.
+   *
+   * @returns whether none did
+   */
+  async close(graceMs: number): Promise<boolean> {
+    const stopped = await Promise.all(
+      [...this.#known.values()].map(
+        async (sandbox) =>
+          await sandbox.lock.exclusive(async () => {
+            const isStopped = await sandbox.stop(graceMs);
+            if (isStopped) await sandbox.clear();
+            else sandbox.release();
+            await sandbox.close();
+            return isStopped;
+          }),
+      ),
     );
     this.#known.clear();
+    return stopped.every(Boolean);
   }
 
   async #destroy(sandbox: Sandbox): Promise<void> {
