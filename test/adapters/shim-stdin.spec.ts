@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { newNonce } from '../../src/adapters/common/session-id.js';
 import { readProgram, shimProgram, type ShimCommand } from '../../src/adapters/common/shim.js';
@@ -8,6 +8,17 @@ import { processesOf } from '../support/processes.js';
 import { SHELLS, ShimProgram, installed } from '../support/shim-program.js';
 import { tempDir } from '../support/temp-dir.js';
 import { settles, until } from '../support/until.js';
+
+/** Reads once and writes what came, as it is asked to; then it works on for a while before it says how much that was. */
+const SLOW_DD = `#!${process.execPath}
+const { readSync, writeSync } = require('node:fs');
+const block = Buffer.alloc(65536);
+const bytes = readSync(0, block);
+writeSync(1, block, 0, bytes);
+const end = performance.now() + 300;
+while (performance.now() < end);
+writeSync(2, '0+1 records in\\n0+1 records out\\n' + bytes + ' bytes copied\\n');
+`;
 
 describe.each(SHELLS)('the pump of stdin under %s', (name, shell) => {
   // oxlint-disable-next-line jest/no-disabled-tests -- not every machine has every shell
@@ -20,10 +31,15 @@ describe.each(SHELLS)('the pump of stdin under %s', (name, shell) => {
   });
   afterAll(() => home.remove());
 
-  const start = (cmd: string, args: readonly string[], more: Partial<ShimCommand> = {}) => {
+  const start = (
+    cmd: string,
+    args: readonly string[],
+    more: Partial<ShimCommand> = {},
+    env: NodeJS.ProcessEnv = {},
+  ) => {
     const nonce = newNonce();
     const command = { nonce, cmd, args, env: [], stdin: true, detachable: true, acknowledged: true, ...more };
-    return Object.assign(new ShimProgram(shell, home.path, shimProgram(command), nonce), { nonce });
+    return Object.assign(new ShimProgram(shell, home.path, shimProgram(command), nonce, env), { nonce });
   };
   const told = ({ words }: ShimProgram): string | undefined => words.findLast((word) => word.startsWith('i '));
 
@@ -55,6 +71,18 @@ describe.each(SHELLS)('the pump of stdin under %s', (name, shell) => {
     program.signal('SIGKILL');
     reader.stdin.end();
     await Promise.all([program.ended, settles('the reader', reader.ended)]);
+  });
+
+  test('counts what a command took that ends before it was counted', async () => {
+    const bin = join(home.path, 'bin');
+    await mkdir(bin, { recursive: true });
+    await writeFile(join(bin, 'dd'), SLOW_DD, { mode: 0o755 });
+    const program = start('head', ['-c', '6'], {}, { PATH: `${bin}:${process.env['PATH'] ?? ''}` });
+    program.stdin.write('abcdef');
+    await settles('the program', program.ended);
+    expect(program.stdout.toString()).toBe('abcdef');
+    expect(program.words.slice(-2)).toEqual(['i 6 -', 'x 0 6 0 -']);
+    program.stdin.end();
   });
 
   test('says that the command has closed its stdin', async () => {

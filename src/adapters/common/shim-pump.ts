@@ -4,8 +4,8 @@
  * Each `dd` reads once and writes until all is taken, so that a command which does not read holds the count back. The
  * pipe has no name: who opens /dev/stdin once it has ended gets its end, and does not wait for a writer.
  *
- * It says `i` with the same on descriptor 8. `sb_unpump` ends it, and the `dd` with it; the file `pump` holds its pid
- * for as long as it runs.
+ * It says `i` with the same on descriptor 8. `sb_unpump` ends it, and a `dd` that waits with it; one that is busy has its
+ * say about what the command took just before its end. The file `pump` holds its pid for as long as it runs.
  */
 export const PUMP = `
 sb_lock() { [ -z "$sb_ack" ] || read -r sb_y <&7; }
@@ -14,14 +14,20 @@ sb_taken() {
   echo "$sb_t $1" >"$sb_d/taken"
   sb_lock && { sb_say "i $sb_t $1" >&8; sb_unlock; }
 }
+sb_halt() {
+  sb_over=1 sb_hit=1 sb_busy=
+  [ -n "$sb_q" ] && sb_state "$sb_q" && [ -z "$sb_busy" ] && kill -KILL "$sb_q"
+}
 sb_carry() {
   sb_q= sb_over=
-  trap 'sb_over=1; [ -z "$sb_q" ] || kill -KILL "$sb_q"' USR1
+  trap sb_halt USR1
   while :; do
+    [ -z "$sb_over" ] || break
     LC_ALL=C dd bs=65536 count=1 <&9 2>"$sb_d/dd" 7<&- 8>&- & sb_q=$!
-    [ -z "$sb_over" ] || kill -KILL "$sb_q"
-    wait "$sb_q" || { sb_s=b; break; }
+    sb_r=1
+    while sb_hit=; wait "$sb_q"; sb_z=$?; [ "$sb_z" -eq 127 ] || sb_r=$sb_z; [ -n "$sb_hit" ]; do :; done
     sb_q=
+    [ "$sb_r" -eq 0 ] || { sb_s=b; break; }
     { read -r sb_y; read -r sb_y; read -r sb_n sb_y; } <"$sb_d/dd"
     [ "$sb_n" -gt 0 ] || { sb_s=e; break; }
     sb_t=$((sb_t + sb_n))
