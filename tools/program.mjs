@@ -19,6 +19,10 @@ export function runMain(name) {
  * build that was made elsewhere, which `SANDBOX_DIST` names, needs no set-up.
  */
 export async function withProgram(name, work) {
+  // Who stops reading, as `| head` does, has what was wanted.
+  process.stdout.on('error', (error) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
   const run = async () => {
     // Only now: it needs an installed package.
     const { programTree } = await import('./program-tree.mjs');
