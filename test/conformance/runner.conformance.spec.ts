@@ -1,8 +1,9 @@
 import { afterAll, test } from '@jest/globals';
 import { conformanceCases } from '#libs/conformance';
 import { openRunner } from './targets/runner.js';
+import { CASE_MS } from './targets/target.js';
 
 const target = await openRunner();
 afterAll(async () => await target[Symbol.asyncDispose]());
 
-for (const one of conformanceCases(target.subject)) test(`${one.id} ${one.title}`, () => one.run());
+for (const one of conformanceCases(target.subject)) test(`${one.id} ${one.title}`, () => one.run(), CASE_MS);

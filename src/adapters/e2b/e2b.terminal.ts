@@ -25,8 +25,12 @@ import { joinProcess, startOnTerminal } from './e2b.start-process.js';
 const PROD_MS = { first: 40, most: 640 } as const;
 const NEWLINE = Buffer.from('\n');
 
-/** The service may lose what a terminal shows first: so the shell says that it is there as often as it is asked. */
+/**
+ * The service may lose what a terminal shows first: so the shell says that it is there as often as it is asked. It ends
+ * when nothing comes for some 50 s, where shell and terminal can tell, since nobody may ever learn of it.
+ */
 const FROM_TERMINAL = `sb_tty=$(stty -g) && stty raw -echo || exit 125
+stty min 0 time 255 2>/dev/null
 while IFS= read -r sb_l && [ "$sb_l" != go ]; do echo @w; done
 ${FROM_STDIN}`;
 

@@ -7,3 +7,6 @@ export interface Target extends AsyncDisposable {
 
 /** Starts what a subject needs. */
 export type OpenTarget = () => Promise<Target>;
+
+/** Milliseconds for the test of a case: more than its own deadline, which tells what did not come. */
+export const CASE_MS = 300_000;
