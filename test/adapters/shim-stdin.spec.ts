@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, open, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { newNonce } from '../../src/adapters/common/session-id.js';
 import { readProgram, shimProgram, type ShimCommand } from '../../src/adapters/common/shim.js';
@@ -9,15 +10,12 @@ import { SHELLS, ShimProgram, installed } from '../support/shim-program.js';
 import { tempDir } from '../support/temp-dir.js';
 import { settles, until } from '../support/until.js';
 
-/** Reads once and writes what came, as it is asked to; then it works on for a while before it says how much that was. */
-const SLOW_DD = `#!${process.execPath}
-const { readSync, writeSync } = require('node:fs');
-const block = Buffer.alloc(65536);
-const bytes = readSync(0, block);
-writeSync(1, block, 0, bytes);
-const end = performance.now() + 300;
-while (performance.now() < end);
-writeSync(2, '0+1 records in\\n0+1 records out\\n' + bytes + ' bytes copied\\n');
+/** Copies a line, and works on for a while, without once being idle, before it says how much that was. */
+const SLOW_DD = `#!/bin/sh
+IFS= read -r line || exit 1
+printf '%s\\n' "$line"
+i=0; while [ "$i" -lt 100000 ]; do i=$((i + 1)); done
+printf '0+1 records in\\n0+1 records out\\n%d bytes copied\\n' "$((\${#line} + 1))" >&2
 `;
 
 describe.each(SHELLS)('the pump of stdin under %s', (name, shell) => {
@@ -78,10 +76,25 @@ describe.each(SHELLS)('the pump of stdin under %s', (name, shell) => {
     await mkdir(bin, { recursive: true });
     await writeFile(join(bin, 'dd'), SLOW_DD, { mode: 0o755 });
     const program = start('head', ['-c', '6'], {}, { PATH: `${bin}:${process.env['PATH'] ?? ''}` });
-    program.stdin.write('abcdef');
+    program.stdin.write('abcde\n');
     await settles('the program', program.ended);
-    expect(program.stdout.toString()).toBe('abcdef');
+    expect(program.stdout.toString()).toBe('abcde\n');
     expect(program.words.slice(-2)).toEqual(['i 6 -', 'x 0 6 0 -']);
+    program.stdin.end();
+  });
+
+  test('counts what a command took that ends while somebody else speaks', async () => {
+    const program = start('head', ['-c', '6']);
+    await until('it was counted', () => told(program) === 'i 0 -');
+    const directory = join(home.path, '.nestjs-sandbox', 'sessions', program.nonce);
+    const lock = await open(join(directory, 'lock'), 'r+');
+    await lock.read(Buffer.alloc(1));
+    program.stdin.write('abcde\n');
+    await until('its pump was told to end', () => existsSync(join(directory, 'end')));
+    await lock.write('\n');
+    await lock.close();
+    await settles('the program', program.ended);
+    expect(program.words).toContain('i 6 -');
     program.stdin.end();
   });
 

@@ -8,7 +8,10 @@
  * say about what the command took just before its end. The file `pump` holds its pid for as long as it runs.
  */
 export const PUMP = `
-sb_lock() { [ -z "$sb_ack" ] || read -r sb_y <&7; }
+sb_lock() {
+  [ -n "$sb_ack" ] || return 0
+  while sb_hit=; ! read -r sb_y <&7; do [ -n "$sb_hit" ] || return 1; done
+}
 sb_unlock() { [ -z "$sb_ack" ] || echo >&7; }
 sb_taken() {
   echo "$sb_t $1" >"$sb_d/taken"
@@ -19,7 +22,7 @@ sb_halt() {
   [ -n "$sb_q" ] && sb_state "$sb_q" && [ -z "$sb_busy" ] && kill -KILL "$sb_q"
 }
 sb_carry() {
-  sb_q= sb_over=
+  sb_q= sb_s= sb_over=
   trap sb_halt USR1
   while :; do
     [ -z "$sb_over" ] || break
@@ -27,14 +30,14 @@ sb_carry() {
     sb_r=1
     while sb_hit=; wait "$sb_q"; sb_z=$?; [ "$sb_z" -eq 127 ] || sb_r=$sb_z; [ -n "$sb_hit" ]; do :; done
     sb_q=
-    [ "$sb_r" -eq 0 ] || { sb_s=b; break; }
+    [ "$sb_r" -eq 0 ] || { [ -n "$sb_over" ] || sb_s=b; break; }
     { read -r sb_y; read -r sb_y; read -r sb_n sb_y; } <"$sb_d/dd"
     [ "$sb_n" -gt 0 ] || { sb_s=e; break; }
     sb_t=$((sb_t + sb_n))
     sb_taken -
   done
   exec 9<&- >&-
-  [ -n "$sb_over" ] || sb_taken "$sb_s"
+  [ -z "$sb_s" ] || sb_taken "$sb_s"
   while [ -d "$sb_d" ] && [ ! -e "$sb_d/pump" ]; do sb_sleep 0.01; done
   rm -f "$sb_d/dd" "$sb_d/pump"
 }
