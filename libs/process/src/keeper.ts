@@ -12,7 +12,7 @@ export interface Keeper extends SandboxKeeper, SessionKeeper {
   /**
    * Stops every process (TERM, grace, KILL), flushes and releases the root, if it is still there. Idempotent.
    *
-   * @throws {SandboxError} `unavailable`: processes could not be ended, or the root not be left clean; it is released
+   * @throws {SandboxError} `unavailable`: processes could not be ended, or the root not be left clean
    */
   close(): Promise<void>;
   stats(): KeeperStats;
